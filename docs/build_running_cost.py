@@ -26,11 +26,12 @@ USD: Mapping[str, Decimal] = {
     "GB-seconds": Decimal("0.0000133334"),
     "metrics requested": Decimal("0.00001"),
     "write units": Decimal("0.000000625"),
-    "read units": Decimal("0.000000625"),
+    "read units": Decimal("0.000000125"),
     "GB-months": Decimal("0.45"),
     "log kB": Decimal("0.0000005"),
 }
-"""A read unit costs less than a write unit: it is counted as one, for want of a dated price."""
+"""DynamoDB's units: airbyte.com, data-engineering-resources/dynamodb-pricing, 2025-07-21, which has
+the prices on demand since AWS lowered them in November 2024."""
 JOBS = (0, 100, 5_000, 200_000)
 HOSTS = 4
 SWEEPS = 4 * 24 * 30

@@ -48,6 +48,8 @@ class HistoryTable(Construct):
                 index_name=index.name,
                 partition_key=_text(index.partition_key),
                 sort_key=_text(index.sort_key),
+                projection_type=dynamodb.ProjectionType.INCLUDE,
+                non_key_attributes=list(index.fields),
             )
         return table
 

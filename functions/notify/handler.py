@@ -5,10 +5,10 @@ notice that was written with such a decision, which goes to the queue of its cha
 
     {"eventName": "INSERT", "dynamodb": {"SequenceNumber": "100", "NewImage": {
         "pk": {"S": "JOB#<arn>#<created ms>"}, "sk": {"S": "AUDIT#00001"},
-        "document": {"S": "{...}"}}}}
+        "document": {"B": "..."}}}}
     {"eventName": "INSERT", "dynamodb": {"SequenceNumber": "101", "NewImage": {
         "pk": {"S": "ALERT#JOB#<arn>#<created ms>"}, "sk": {"S": "NOTICE#00001#slack"},
-        "channel": {"S": "slack"}, "body": {"S": "{...}"}}}}
+        "channel": {"S": "slack"}, "body": {"B": "..."}}}}
 
 A record that fails does not hold its shard: its keys go to the queue of decisions, which this
 function also reads:
@@ -83,7 +83,7 @@ class Notifier:
         with _malformed_is_rejected():
             if change.sk.startswith(NOTICE_PREFIX):
                 self.report.about(**about_notice(change.pk, change.sk))
-                self.queue(change.text("channel"), change.text("body"))
+                self.queue(change.text("channel"), change.body())
             else:
                 key, version = self._about(change.pk, change.sk)
                 self.decide(key, version, change.document())

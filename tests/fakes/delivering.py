@@ -225,14 +225,17 @@ def stream_record(
 
 def notice_record(pk: str, sk: str, channel: str, body: str, *, number: int = 1) -> dict[str, Any]:
     """The INSERT of a notice as Lambda hands it over."""
-    image = {"pk": pk, "sk": sk, "channel": channel, "body": body}
+    image: dict[str, Any] = {
+        name: {"S": text} for name, text in {"pk": pk, "sk": sk, "channel": channel}.items()
+    }
+    image["body"] = {"B": base64.b64encode(pack_text(body)).decode()}
     return {
         "eventID": f"e{number}",
         "eventName": "INSERT",
         "eventSource": "aws:dynamodb",
         "dynamodb": {
             "ApproximateCreationDateTime": NOON.timestamp(),
-            "NewImage": {name: {"S": text} for name, text in image.items()},
+            "NewImage": image,
             "SequenceNumber": str(number),
         },
     }

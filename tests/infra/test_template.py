@@ -49,7 +49,11 @@ def test_the_table_outlives_its_stack_and_has_the_adapters_keys(template: dict[s
     assert {name: _keys(index) for name, index in indexes.items()} == {
         index.name: (index.partition_key, index.sort_key) for index in table.INDEXES
     }
-    assert all(index["Projection"] == {"ProjectionType": "ALL"} for index in indexes.values())
+    assert {name: index["Projection"] for name, index in indexes.items()} == {
+        index.name: {"ProjectionType": "INCLUDE", "NonKeyAttributes": [*index.fields]}
+        for index in table.INDEXES
+    }
+    assert sum(len(index.fields) for index in table.INDEXES) <= 100, "the most of a table"
 
 
 @pytest.mark.parametrize(("queue_id", "consumer"), WORK_QUEUES.items())

@@ -22,11 +22,16 @@ from sageaudit.adapters.aws.cloudwatch import (
 )
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import DataSource, InputChannel
+from sageaudit.domain.usage.measure import NOT_ASKED
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.errors import Throttled, Unavailable
 from sageaudit.rules import catalogue
-from tests.fakes.jobs import ACCOUNT, REGION, START, TYPES, job, phases, ran
+from tests.fakes import jobs
+from tests.fakes.jobs import ACCOUNT, REGION, START, job, phases, ran
 
+_GPU = "ml.g4dn.xlarge"
+TYPES = jobs.TYPES | {_GPU: replace(jobs.TYPES[_GPU], local_gb=125)}
 Point = Callable[[str, str, int], float | None]
 """A value for host, metric and minute."""
 
@@ -193,13 +198,29 @@ def test_one_call_reads_a_small_job() -> None:
     assert measured.points == 159
 
 
-def test_a_cpu_job_is_not_asked_for_gpus() -> None:
-    """Each query costs."""
+_STREAMED = (InputChannel("train", DataSource.S3, "FastFile", None),)
+
+
+@pytest.mark.parametrize(
+    ("run", "disk"),
+    [
+        (ran(3600), []),  # its data is copied: how full the volume is says nothing
+        (ran(3600, channels=()), []),
+        (ran(3600, channels=_STREAMED), ["DiskUtilization"]),
+        (ran(3600, kind=JobKind.PROCESSING), ["DiskUtilization"]),
+    ],
+)
+def test_a_cpu_job_is_not_asked_for_gpus_nor_for_a_disk_that_no_rule_judges(
+    run: Job, disk: list[str]
+) -> None:
+    """Each query costs; what was not asked for is not missing in the audit."""
     client = HandMade()
-    read(client, ran(3600))
+    measured = read(client, run)
     assert sorted(query["Metric"]["MetricName"] for query in queries(client)) == [
-        "CPUUtilization", "DiskUtilization", "MemoryUtilization",
+        "CPUUtilization", *disk, "MemoryUtilization",
     ]  # fmt: skip
+    assert (Metric.DISK in measured.series) == bool(disk)
+    assert measured.missing.get(Metric.DISK, NOT_ASKED) is NOT_ASKED
 
 
 def test_a_call_has_at_most_500_queries_and_100800_points() -> None:

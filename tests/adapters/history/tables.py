@@ -70,7 +70,10 @@ def new_table(client: Any) -> str:
             {
                 "IndexName": index.name,
                 "KeySchema": _schema(index.partition_key, index.sort_key),
-                "Projection": {"ProjectionType": "ALL"},
+                "Projection": {
+                    "ProjectionType": "INCLUDE",
+                    "NonKeyAttributes": [*index.fields],
+                },
             }
             for index in INDEXES
         ],

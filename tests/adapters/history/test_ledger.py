@@ -163,10 +163,10 @@ def test_any_text_can_be_a_family_or_a_run(alerts: AlertLedger) -> None:
 def test_no_alert_is_written_about_a_version_that_has_a_newer_one(client: Any, table: str) -> None:
     """The third condition of the transaction: else a newer one could be decided without it."""
     ledger = DynamoAlertLedger(client, table)
-    head = {"pk": {"S": RUN_A}, "sk": {"S": "HEAD"}, "version": {"N": "2"}}
-    client.put_item(TableName=table, Item=head)
+    newer = {"pk": {"S": RUN_A}, "sk": {"S": "AUDIT#00002"}}
+    client.put_item(TableName=table, Item=newer)
     assert written(ledger, "a", version=1) is None
-    assert everything(client, table) == [head]
+    assert everything(client, table) == [newer]
     assert written(ledger, "a", version=2) is not None
 
 

@@ -13,7 +13,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobMetrics
 from sageaudit.domain.job.phases import work_windows
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measure import disk_is_judged, measure
 from sageaudit.domain.usage.measurements import (
     DENIED,
     Measurements,
@@ -141,7 +141,8 @@ class CloudWatchMetrics:
         instance_types = [self._types.get(group.instance_type) for group in job.groups]
         gpus = any(known is None or known.gpus for known in instance_types)
         absent = {*(() if gpus else (Metric.GPU, Metric.GPU_MEMORY))}
-        absent |= {*(() if published.disk else (Metric.DISK,))}
+        if not (published.disk and disk_is_judged(job, self._types)):
+            absent.add(Metric.DISK)
         metrics = [metric for metric in self._wanted if metric not in absent]
         series = [("Host", host, metric.value) for host in hosts for metric in metrics]
         if published.algorithm_dimension is not None and job.status == "Completed":

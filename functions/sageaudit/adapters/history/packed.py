@@ -35,11 +35,16 @@ def pack_text(text: str) -> bytes:
 
 def unpack(packed: bytes) -> Any:
     """The value; numbers with a point or an exponent are Decimal. Raises one of NOT_PACKED."""
+    return from_json(unpack_text(packed))
+
+
+def unpack_text(packed: bytes) -> str:
+    """What `pack_text` had. Raises one of NOT_PACKED."""
     unpacker = _unpacker(packed[0] if packed else 0).copy()
-    data = unpacker.decompress(packed[5:], _MOST_BYTES)
+    data: bytes = unpacker.decompress(packed[5:], _MOST_BYTES)
     if not unpacker.eof or _checksum(data) != packed[1:5]:
         raise ValueError("the packed value is damaged")
-    return from_json(data.decode())
+    return data.decode()
 
 
 def _checksum(data: bytes) -> bytes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.table import (
@@ -18,13 +19,14 @@ from sageaudit.adapters.history.dynamo.table import (
     SORT_KEY,
     WATCH_PREFIX,
 )
-from sageaudit.adapters.history.packed import NOT_PACKED
+from sageaudit.adapters.history.packed import NOT_PACKED, unpack_text
 from sageaudit.adapters.history.stored_document import read
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.policy.routes import CHANNEL_NAME
 from sageaudit.errors import Malformed
 
+T = TypeVar("T")
 FIRST_SENT = "first-sent"
 """Attribute of a message that was sent again: when it was sent first, in ms since the epoch."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -149,12 +151,19 @@ class Change:
         text = attribute.get(form) if isinstance(attribute, dict) else None
         return text if isinstance(text, str) else ""
 
+    def body(self) -> str:
+        """The body of a notice. Raises Malformed."""
+        return self._unpacked("body", unpack_text)
+
+    def _unpacked(self, name: str, read: Callable[[bytes], T]) -> T:
+        try:
+            return read(base64.b64decode(self._attribute(name, "B"), validate=True))
+        except NOT_PACKED as error:
+            raise Malformed(name, "cannot be unpacked") from error
+
     def document(self) -> AuditDocument:
         """The document of an audit. Raises Malformed."""
-        try:
-            document = read(base64.b64decode(self._attribute("document", "B"), validate=True))
-        except NOT_PACKED as error:
-            raise Malformed("document", "cannot be unpacked") from error
+        document = self._unpacked("document", read)
         if not isinstance(document, dict):
             raise Malformed("document", "is not an object")
         return document

@@ -216,7 +216,7 @@ def _coverage(usage: Measurements | None, notes: Sequence[str]) -> CoverageDocum
         absent = dict.fromkeys(
             f"{metric.value}: {missing.reason}"
             for metric, missing in usage.missing.items()
-            if missing.code != "no_gpu"
+            if missing.code not in {"no_gpu", "not_asked"}
         )
         missing = [*absent, *usage.notes, *notes]
     return {

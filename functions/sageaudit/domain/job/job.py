@@ -186,6 +186,11 @@ class Job:
     batch: TransformBatching = TransformBatching()
 
     @property
+    def streams_data(self) -> bool:
+        """Whether it has channels, and none that is copied to its volume."""
+        return bool(self.channels) and not any(channel.is_copied for channel in self.channels)
+
+    @property
     def finished(self) -> bool:
         """True in a terminal state."""
         return self.status in FINISHED

@@ -26,6 +26,11 @@ class InputChannel:
     mode: str | None
     distribution: str | None
 
+    @property
+    def is_copied(self) -> bool:
+        """Whether it is copied to the volume: so is a processing input without a mode (File)."""
+        return self.source is DataSource.S3 and self.mode not in {"Pipe", "FastFile"}
+
 
 @dataclass(frozen=True, slots=True)
 class WarmPool:

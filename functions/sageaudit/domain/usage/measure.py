@@ -29,6 +29,7 @@ _OVERSHOOT = 1.05
 """A busy core reads up to 100.8% in real recordings; more than 105% means a wrong core count."""
 _LARGEST = 2.0**360
 """The largest value that CloudWatch accepts; sums of larger ones would overflow."""
+NOT_ASKED = Missing("not_asked", "no rule judges it of this job")
 _MAX_POINTS = 100_000
 """69 days of minutes. Jobs end after 28 days: only broken timestamps reach this."""
 Points = tuple[float | None, ...]
@@ -71,7 +72,8 @@ def measure(
             found[metric] = {host: line for host, line in hosts.items() if line.present}
             if not found[metric]:
                 own = [item for item in series if item.metric == metric.value]
-                missing[metric] = _why_missing(absent, own, period_s)
+                asked = own or metric is not Metric.DISK or disk_is_judged(job, types)
+                missing[metric] = _why_missing(absent, own, period_s) if asked else NOT_ASKED
                 del found[metric]
     if job.kind is not JobKind.TRAINING:
         first = _first_point(found, len(grid))
@@ -89,6 +91,15 @@ def measure(
         begins_at=datetime.fromtimestamp(grid[0], UTC) if grid else None,
         curves=dict(_curves(job, raw)),
     )
+
+
+def disk_is_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
+    """Whether a rule may ask how full the disks were: those of a type with a disk of its own, or a
+    volume without copied data. Of processing jobs the family's next runs are compared by it.
+    """
+    known = (types.get(group.instance_type) for group in job.groups)
+    own_disks = any(one is None or one.local_gb for one in known)
+    return own_disks or job.streams_data or job.kind is not JobKind.TRAINING
 
 
 def _first_point(found: Mapping[Metric, Mapping[str, Series]], points: int) -> int:

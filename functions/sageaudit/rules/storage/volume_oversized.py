@@ -27,16 +27,11 @@ PEAK_BELOW = api.Threshold(
 )
 TIMES_THE_PEAK = api.Threshold("times_the_peak", 2, "new size / peak use", "headroom")
 FROM_USD = api.Threshold("from_usd", 0.1, "USD", "nobody changes a job for less")
-_STREAMED = frozenset({"Pipe", "FastFile"})
-"""Any other data is on the volume: a processing input without a mode is copied (File)."""
 
 
 def _not_recorded(case: api.JobCase) -> str | None:
-    channels = case.job.channels
-    streamed = all(
-        channel.mode in _STREAMED or channel.source is not api.DataSource.S3 for channel in channels
-    )
-    return None if channels and streamed else "how much data is on its volume is not recorded"
+    known = case.job.streams_data
+    return None if known else "how much data is on its volume is not recorded"
 
 
 def _cheap(case: api.JobCase, too_much_gb: int) -> bool:

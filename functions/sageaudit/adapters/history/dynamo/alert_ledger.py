@@ -26,6 +26,7 @@ from sageaudit.adapters.history.dynamo.table import (
     TTL_ATTRIBUTE,
 )
 from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
+from sageaudit.adapters.history.packed import pack_text, unpack_text
 from sageaudit.domain.alert.alert import (
     ALERTS_KEPT_DAYS,
     Alert,
@@ -154,9 +155,15 @@ class DynamoAlertLedger:
         return self._written(actions)
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
-        """The channel and the body of a notice by its keys; None where there is none."""
+        """The channel and the body of a notice by its keys; None where there is none.
+
+        Raises Malformed for one that cannot be read, or AwsError.
+        """
         item = self._table.get(pk, sk)
-        return None if item is None else (str(item.get("channel", "")), str(item.get("body", "")))
+        if item is None:
+            return None
+        with named(item):
+            return item["channel"], unpack_text(item["body"])
 
 
 def _of_run(
@@ -164,9 +171,9 @@ def _of_run(
 ) -> Iterator[Item]:
     """The run's last alert with its notices, where the run has no newer version."""
     of_run = {PARTITION_KEY: keys.alert_pk(run), SORT_KEY: _LAST_SK, **_alert_item(alert)}
-    not_newer = "attribute_not_exists(version) OR version <= :decided"
     yield put_action(of_run, *_unchanged("version", before.version if before else 0))
-    yield check_action(run, keys.HEAD_SK, not_newer, {":decided": alert.version})
+    # each version is an item that stays: one that is not there costs less to check than HEAD
+    yield check_action(run, keys.audit_sk(alert.version + 1), _ABSENT, {})
     # in the partition of the run's alert: the stream has the notices of one run in order
     named = {(alert.version, channel): body for channel, body in bodies.items()}
     yield from _notices(keys.alert_pk(run), named, now)
@@ -181,7 +188,7 @@ def _notices(pk: str, bodies: Mapping[tuple[int, str], str], now: datetime) -> I
     """Puts the notices of one partition, by version and channel."""
     for (version, channel), body in bodies.items():
         place = {PARTITION_KEY: pk, SORT_KEY: keys.notice_sk(version, channel)}
-        notice = {TTL_ATTRIBUTE: _kept_until(now), "channel": channel, "body": body}
+        notice = {TTL_ATTRIBUTE: _kept_until(now), "channel": channel, "body": pack_text(body)}
         yield put_action(place | notice)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -56,7 +57,7 @@ def named(item: Item) -> Iterator[None]:
     """Raises Malformed, with its keys, for an item that cannot be read."""
     try:
         yield
-    except UNREADABLE as error:
+    except (zlib.error, *UNREADABLE) as error:
         where = f"{item.get(PARTITION_KEY)!r} {item.get(SORT_KEY)!r}"
         reason = f"cannot be read ({type(error).__name__}: {error}); delete it"
         raise Malformed(f"the item {where}", reason) from error

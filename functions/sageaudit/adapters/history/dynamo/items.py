@@ -15,7 +15,14 @@ from sageaudit.adapters.history.codec import (
     to_item,
 )
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.history.dynamo.table import (
+    PARTITION_KEY,
+    PLAIN_OF_FINDING,
+    PLAIN_OF_HEAD,
+    ROW,
+    SORT_KEY,
+    TTL_ATTRIBUTE,
+)
 from sageaudit.adapters.history.moments import epoch_s, month_of
 from sageaudit.adapters.history.packed import pack, unpack
 from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
@@ -24,15 +31,6 @@ from sageaudit.adapters.history.stored_document import read, stored
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
 from sageaudit.errors import UNREADABLE, BadHistory
-
-_ROW = "row"
-"""The attribute with the packed fields."""
-_PLAIN_OF_HEAD = (
-    *("version", "last_modified_at", "due_at"),
-    *("kind", "status", "rollup", "severity", "top_rule", "total_usd", "avoidable_usd", "lost_usd"),
-)
-"""Fields that are attributes: for the conditions of writes, and for people who ask the table."""
-_PLAIN_OF_FINDING = ("severity", "saving_usd")
 
 
 def head_item(head: Head, revision: int) -> Item:
@@ -45,7 +43,7 @@ def head_item(head: Head, revision: int) -> Item:
         PARTITION_KEY: keys.job_pk(head.key),
         SORT_KEY: keys.HEAD_SK,
         "revision": revision,
-        **_packed(to_item(head), _PLAIN_OF_HEAD),
+        **_packed(to_item(head), PLAIN_OF_HEAD),
         **_head_index_keys(head),
     }
 
@@ -68,7 +66,7 @@ def _head_index_keys(head: Head) -> Item:
 def read_head(item: Item) -> Head:
     """The head of a HEAD item. Raises BadHistory for an item of another tool."""
     with own_item(item):
-        return from_item(Head, _unpacked(item, _PLAIN_OF_HEAD))
+        return from_item(Head, _unpacked(item, PLAIN_OF_HEAD))
 
 
 def read_revision(item: Item) -> int:
@@ -99,7 +97,7 @@ def finding_item(row: FindingRow) -> Item:
     return {
         PARTITION_KEY: keys.job_pk(row.key),
         SORT_KEY: keys.finding_sk(rule_id),
-        **_packed(attributes, _PLAIN_OF_FINDING),
+        **_packed(attributes, PLAIN_OF_FINDING),
         "rule_pk": keys.rule_pk(row.rule, month_of(row.ended_at)),
         "ended_sk": ended_sk(row.ended_at, row.key),
     }
@@ -109,7 +107,7 @@ def read_finding(item: Item) -> FindingRow:
     """The row of a FINDING# item: its sort key names the rule's id. Raises BadHistory, too."""
     with own_item(item):
         rule_id = item[SORT_KEY].removeprefix(keys.FINDING_PREFIX)
-        return from_item(FindingRow, _unpacked(item, _PLAIN_OF_FINDING) | {"rule_id": rule_id})
+        return from_item(FindingRow, _unpacked(item, PLAIN_OF_FINDING) | {"rule_id": rule_id})
 
 
 def family_item(head: Head, row: FamilyRow, expires_at: datetime) -> Item:
@@ -119,14 +117,14 @@ def family_item(head: Head, row: FamilyRow, expires_at: datetime) -> Item:
         PARTITION_KEY: keys.family_runs_pk(head.account, head.region, head.family),
         SORT_KEY: row.ended_sk,
         TTL_ATTRIBUTE: epoch_s(expires_at),
-        _ROW: pack(to_item(row.key) | _known(said)),
+        ROW: pack(to_item(row.key) | _known(said)),
     }
 
 
 def read_family_row(item: Item) -> FamilyRow:
     """The row of a RUNS# item. Raises BadHistory."""
     with own_item(item):
-        row = unpack(item[_ROW])
+        row = unpack(item[ROW])
         return FamilyRow(
             key=from_item(JobKey, row),
             ended_sk=item[SORT_KEY],
@@ -152,11 +150,11 @@ def read_stored_detail(item: Item) -> Detail:
 def _packed(row: Item, plain: tuple[str, ...]) -> Item:
     """The plain fields as they are, and the others in one attribute."""
     attributes = {name: row.pop(name) for name in plain if name in row}
-    return attributes | {_ROW: pack(row)}
+    return attributes | {ROW: pack(row)}
 
 
 def _unpacked(item: Item, plain: tuple[str, ...]) -> Item:
-    row: Item = unpack(item[_ROW])
+    row: Item = unpack(item[ROW])
     return row | {name: item[name] for name in plain if name in item}
 
 

@@ -84,7 +84,7 @@ Sources: re:Post, knowledge-center/cloudwatch-getmetricdata-api (no free tier);
 support.site24x7.com, aws-cloudwatch-metrics-cost-calculation (the price).
 """
 METRICS_A_HOST = 5
-"""CPU, memory, disk, GPU and GPU memory; a host without GPUs has three."""
+"""CPU, memory, disk, GPU and GPU memory; a host without GPUs has at most three."""
 
 
 @dataclass(frozen=True, slots=True)
