@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import date
 from decimal import Decimal
-from functools import cache
 from typing import Any, TypeVar
 
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
-from sageaudit.adapters.history.codec import Item, from_item, to_item
+from sageaudit.adapters.history.codec import READERS, Reader, from_item, read_fields, to_item
+from sageaudit.adapters.history.moments import read_moment
 from sageaudit.adapters.history.packed import pack, unpack
 from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
 from sageaudit.adapters.history.sort_keys import part
@@ -35,10 +35,13 @@ _PACKED = frozenset(
     ]
 )
 """Fields of a head that are in `rest`."""
+_PACKED_READERS = tuple(reader for reader in READERS[Head] if reader[0] in _PACKED)
 OF_FACTS = ("instance_type", "instance_count", "purchase", "reason_class")
 """What the view `jobs` shows of the facts, which are packed."""
-OF_THE_RUN = frozenset({"arn", "created_at", "name", "family", "owner"})
+OF_THE_RUN = frozenset({"run_key", "arn", "created_at", "name", "family", "owner"})
 """Fields of a finding that its run's row has."""
+_KEY = ("run_key", "arn", "created_at")
+"""What tells a run, the first columns of all that is read of one."""
 _Place = tuple[Any, ...]
 """Scope, day, account, region and name of a sum: the first columns of its tables."""
 _WIDTH = 5
@@ -72,28 +75,47 @@ def head_columns(head: Head) -> Columns:
     return columns | ({"arn": None} if part(head.key.arn) == head.key.arn else {})
 
 
-def from_columns(form: type[Stored], columns: sqlite3.Row) -> Stored:
-    """The row of these columns. Raises KeyError or ValueError for columns of something else."""
-    item: Item = {}
-    for (name, read), value in zip(_readers(tuple(columns.keys())), columns, strict=True):
-        if value is not None:
-            item[name] = value if read is None else read(value)
-    item |= item.pop(_REST, {})
-    if "run_key" in item:
-        item.setdefault("arn", item["run_key"].rpartition("#")[0])
-    return from_item(form, item)
+def read_names(form: type[Any]) -> tuple[str, ...]:
+    """The columns that a row of this form is read from, in this order."""
+    names = [column_name(name) for name, *_ in _PLANS[form]]
+    return (*_KEY, *names, _REST) if form is Head else (*_KEY, *names)
 
 
-@cache
-def _readers(columns: tuple[str, ...]) -> list[tuple[str, Callable[[Any], Any] | None]]:
-    """For each column the name of its field, and what reads a value that is not as stored."""
-    packed: dict[str, Callable[[Any], Any]] = {_TAGS: from_json, _REST: unpack}
-    return [
-        (name.removesuffix(_MICRO_USD) + _USD, _from_micro_usd)
-        if name.endswith(_MICRO_USD)
-        else (name, packed.get(name))
-        for name in columns
-    ]
+def read_finding(columns: sqlite3.Row) -> FindingRow:
+    """The row of a finding. Raises one of UNREADABLE for columns of something else."""
+    return FindingRow(**_fields_of(FindingRow, columns))
+
+
+def read_decision(columns: sqlite3.Row) -> Decision:
+    """The same of a decision."""
+    known = zip(columns.keys(), columns, strict=True)
+    return from_item(Decision, {name: value for name, value in known if value is not None})
+
+
+def head_fields(columns: sqlite3.Row) -> dict[str, Any]:
+    """The fields of a head that are not packed; raises as `read_finding`."""
+    return _fields_of(Head, columns)
+
+
+def packed_fields(rest: bytes) -> dict[str, Any]:
+    """The others; raises zlib.error, too."""
+    return read_fields(_PACKED_READERS, unpack(rest))
+
+
+def _fields_of(form: type[Any], columns: sqlite3.Row) -> dict[str, Any]:
+    values: dict[str, Any] = {"key": read_key(columns)}
+    for at, (name, read, optional) in enumerate(_PLANS[form], len(_KEY)):
+        value = columns[at]
+        if value is None and not optional:
+            raise KeyError(name)
+        values[name] = value if value is None or read is None else read(value)
+    return values
+
+
+def read_key(columns: sqlite3.Row) -> JobKey:
+    """The run that these columns begin with."""
+    run_key, arn, created_at = columns[:3]
+    return JobKey(arn or run_key.rpartition("#")[0], read_moment(created_at))
 
 
 def family_row_columns(row: FamilyRow) -> Columns:
@@ -107,7 +129,7 @@ def read_family_row(columns: sqlite3.Row) -> FamilyRow:
     """The family's row of a run."""
     compared = columns["compared"]
     return FamilyRow(
-        key=from_columns(JobKey, columns),
+        key=read_key(columns),
         ended_sk=f"{columns['ended_at']}#{columns['run_key']}",
         stamp=columns["stamp"],
         compared=None if compared is None else read_compared(unpack(compared)),
@@ -180,6 +202,23 @@ def _value(value: object) -> object:
 
 def _from_micro_usd(amount: int) -> Decimal:
     return Decimal(amount).scaleb(-_DIGITS)
+
+
+def _column_reader(reader: Reader) -> Reader:
+    """The same for a column, which has money in micro-dollars and objects as JSON."""
+    name, _, optional = reader
+    if name.endswith(_USD):
+        return name, _from_micro_usd, optional
+    return (name, lambda text: dict(from_json(text)), optional) if name == _TAGS else reader
+
+
+_PLANS: dict[type[Any], tuple[Reader, ...]] = {
+    form: tuple(
+        _column_reader(reader) for reader in READERS[form] if reader[0] not in _PACKED | {"key"}
+    )
+    for form in (Head, FindingRow)
+}
+"""What reads the columns of the fields that are neither the key nor packed."""
 
 
 def column_name(name: str) -> str:

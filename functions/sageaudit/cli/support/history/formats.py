@@ -18,7 +18,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, Literal
 
 import click
@@ -72,7 +74,12 @@ class Field:
 
     def value(self, row: Any) -> object:
         """Its value in a row."""
-        return getattr(row, self.name) if self.get is None else self.get(row)
+        return self.getter(row)
+
+    @property
+    def getter(self) -> Callable[[Any], object]:
+        """What takes its value from a row."""
+        return self.get or attrgetter(self.name)
 
     @property
     def column(self) -> Column:
@@ -197,8 +204,9 @@ def csv_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
     writer = csv.writer(buffer)
     writer.writerow([field.name for field in fields])
     yield _taken(buffer)
+    getters = [field.getter for field in fields]
     for row in rows:
-        writer.writerow([_csv_cell(field.value(row)) for field in fields])
+        writer.writerow([_csv_cell(get(row)) for get in getters])
         yield _taken(buffer)
 
 
@@ -271,24 +279,29 @@ def _words(value: object, kind: FieldKind) -> str:
 
 def _exact(value: object) -> object:
     """Percents are cut to 6 decimals, as money is stored; enumerated words are plain text."""
+    if isinstance(value, Decimal):
+        return round(value, 6) if value.is_finite() else value
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Decimal) and value.is_finite():
-        return round(value, 6)
-    return value
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _csv_cell(value: object) -> str:
-    plain = _exact(value)
-    if plain is None:
+    if value is None:
         return ""
+    if isinstance(value, str):
+        return _csv_text(str(value))
+    plain = _exact(value)
+    if isinstance(plain, Decimal):
+        return f"{plain:f}"
     if isinstance(plain, bool):
         return "true" if plain else "false"
-    if isinstance(plain, (int, Decimal)):
-        return f"{plain:f}" if isinstance(plain, Decimal) else str(plain)
-    text = str(plain)
+    return str(plain) if isinstance(plain, int) else _csv_text(str(plain))
+
+
+@lru_cache(1_000)
+def _csv_text(text: str) -> str:
+    """Remembers the words that most rows repeat."""
     shown = terminal(text)
     return f"'{shown}" if text.startswith(_FORMULA) or shown.startswith(_FORMULA) else shown
 
