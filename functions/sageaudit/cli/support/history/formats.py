@@ -12,8 +12,6 @@ Text from a history is inert in each of them: no terminal escape, formula, marku
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -21,6 +19,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from itertools import chain, islice
 from operator import attrgetter
+from types import NoneType
 from typing import Any, Literal
 
 import click
@@ -200,14 +199,11 @@ def jsonl_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
 
 def csv_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
     """A header and a line for each row, as RFC 4180 has them; no cell is a formula."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow([field.name for field in fields])
-    yield _taken(buffer)
+    yield _csv_line(_csv_text(field.name) for field in fields)
     getters = [field.getter for field in fields]
     for row in rows:
-        writer.writerow([_csv_cell(get(row)) for get in getters])
-        yield _taken(buffer)
+        values = [get(row) for get in getters]
+        yield _csv_line([_CSV.get(type(value), _csv_cell)(value) for value in values])
 
 
 def markdown_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
@@ -282,35 +278,36 @@ def _exact(value: object) -> object:
     if isinstance(value, Decimal):
         return round(value, 6) if value.is_finite() else value
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return value.astimezone(UTC).isoformat()[: -len("+00:00")] + "Z"
     return value.isoformat() if isinstance(value, date) else value
 
 
+def _csv_line(cells: Iterable[str]) -> str:
+    """A line that is not empty where it has one empty cell."""
+    return (",".join(cells) or '""') + "\r\n"
+
+
 def _csv_cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return _csv_text(str(value))
     plain = _exact(value)
-    if isinstance(plain, Decimal):
-        return f"{plain:f}"
-    if isinstance(plain, bool):
-        return "true" if plain else "false"
-    return str(plain) if isinstance(plain, int) else _csv_text(str(plain))
+    return f"{plain:f}" if isinstance(plain, Decimal) else _csv_text(str(plain))
 
 
 @lru_cache(1_000)
 def _csv_text(text: str) -> str:
-    """Remembers the words that most rows repeat."""
+    """A text in quotes where it needs them; remembers the words that most rows repeat."""
     shown = terminal(text)
-    return f"'{shown}" if text.startswith(_FORMULA) or shown.startswith(_FORMULA) else shown
+    if text.startswith(_FORMULA) or shown.startswith(_FORMULA):
+        shown = f"'{shown}"
+    return '"' + shown.replace('"', '""') + '"' if '"' in shown or "," in shown else shown
 
 
-def _taken(buffer: io.StringIO) -> str:
-    text = buffer.getvalue()
-    buffer.seek(0)
-    buffer.truncate()
-    return text
+_CSV: Mapping[type, Callable[[Any], str]] = {
+    NoneType: lambda _: "",
+    bool: lambda value: "true" if value else "false",
+    int: str,
+    str: _csv_text,
+}
+"""How values of most types are written."""
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
