@@ -125,8 +125,8 @@ _same_of = attrgetter(*_SAME)
 
 def audit_row(head: Head) -> AuditRow:
     """The row of an audit."""
-    facts = head.facts
     values: dict[str, Any] = dict(zip(_SAME, _same_of(head), strict=True))
+    facts = head.facts
     values |= _amounts(head)
     if _never_started(head):
         waited = _whole(sum(facts.phase_s.values()) or None) if facts else None

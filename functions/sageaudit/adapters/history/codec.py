@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from datetime import date, datetime
 from decimal import Decimal
+from sys import intern
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -157,10 +158,10 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
     if get_origin(hint) is tuple:
         return tuple
     if get_origin(hint) is Mapping and get_args(hint)[1] is str:
-        return dict
+        return lambda values: {intern(name): value for name, value in values.items()}
     if get_origin(hint) is Mapping:
         read = Decimal if Decimal in get_args(hint) else lambda text: text
-        return lambda values: {name: read(value) for name, value in values.items()}
+        return lambda values: {intern(name): read(value) for name, value in values.items()}
     reader: Callable[..., Any] = {
         JobKey: from_item,
         date: date.fromisoformat,

@@ -96,8 +96,8 @@ class Unread:
     __slots__ = ("_read",)
 
     @classmethod
-    def partly(cls, known: Mapping[str, Any], read: Callable[[], Mapping[str, Any]]) -> Self:
-        """A row of `known` fields; `read` gives all others, each time the same."""
+    def partly(cls, known: Mapping[str, Any], read: Callable[[str], Mapping[str, Any]]) -> Self:
+        """A row of `known` fields; `read` gives the one that is asked for, and perhaps others."""
         row = object.__new__(cls)
         for name, value in known.items():
             object.__setattr__(row, name, value)
@@ -107,7 +107,7 @@ class Unread:
     if not TYPE_CHECKING:  # a type checker knows the fields
 
         def __getattr__(self, name: str) -> Any:
-            for field_name, value in object.__getattribute__(self, "_read")().items():
+            for field_name, value in object.__getattribute__(self, "_read")(name).items():
                 object.__setattr__(self, field_name, value)
             return object.__getattribute__(self, name)
 

@@ -305,9 +305,9 @@ class SqliteHistory:
         rest = partial(self._whole, rows.packed_fields, row["rest"])
         return Head.partly(self._whole(rows.head_fields, row), rest)
 
-    def _whole(self, read: Callable[[Any], Whole], stored: Any) -> Whole:
+    def _whole(self, read: Callable[..., Whole], *stored: Any) -> Whole:
         """What `read` makes of it. Raises BadHistory for what was damaged or changed by hand."""
         try:
-            return read(stored)
+            return read(*stored)
         except (zlib.error, *UNREADABLE) as error:
             raise damaged(self._file.path, error) from error

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import date
 from decimal import Decimal
-from typing import Any, TypeVar
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
-from sageaudit.adapters.history.codec import READERS, Reader, from_item, read_fields, to_item
+from sageaudit.adapters.history.codec import READERS, from_item, read_fields, to_item
 from sageaudit.adapters.history.moments import read_moment
 from sageaudit.adapters.history.packed import pack, unpack
 from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
@@ -27,7 +29,7 @@ from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
 Columns = dict[str, Any]
 Stored = TypeVar("Stored", Head, FindingRow, JobKey, Decision)
 _USD, _MICRO_USD, _DIGITS = "_usd", "_micro_usd", 6
-_TAGS, _REST = "tags", "rest"
+_TAGS, _FACTS, _REST = "tags", "facts", "rest"
 _PACKED = frozenset(
     [
         *("digest", "ruleset", "policy", "family_version", "fingerprint", "finding_ids", "facts"),
@@ -36,6 +38,7 @@ _PACKED = frozenset(
 )
 """Fields of a head that are in `rest`."""
 _PACKED_READERS = tuple(reader for reader in READERS[Head] if reader[0] in _PACKED)
+_FACTS_READER = tuple(reader for reader in _PACKED_READERS if reader[0] == _FACTS)
 OF_FACTS = ("instance_type", "instance_count", "purchase", "reason_class")
 """What the view `jobs` shows of the facts, which are packed."""
 OF_THE_RUN = frozenset({"run_key", "arn", "created_at", "name", "family", "owner"})
@@ -77,7 +80,7 @@ def head_columns(head: Head) -> Columns:
 
 def read_names(form: type[Any]) -> tuple[str, ...]:
     """The columns that a row of this form is read from, in this order."""
-    names = [column_name(name) for name, *_ in _PLANS[form]]
+    names = map(column_name, _PLANS[form].names)
     return (*_KEY, *names, _REST) if form is Head else (*_KEY, *names)
 
 
@@ -97,18 +100,21 @@ def head_fields(columns: sqlite3.Row) -> dict[str, Any]:
     return _fields_of(Head, columns)
 
 
-def packed_fields(rest: bytes) -> dict[str, Any]:
-    """The others; raises zlib.error, too."""
-    return read_fields(_PACKED_READERS, unpack(rest))
+def packed_fields(rest: bytes, asked: str) -> dict[str, Any]:
+    """The others; the facts alone where they are asked for. Raises zlib.error, too."""
+    alone = asked == _FACTS
+    return read_fields(_FACTS_READER if alone else _PACKED_READERS, unpack(rest))
 
 
 def _fields_of(form: type[Any], columns: sqlite3.Row) -> dict[str, Any]:
-    values: dict[str, Any] = {"key": read_key(columns)}
-    for at, (name, read, optional) in enumerate(_PLANS[form], len(_KEY)):
-        value = columns[at]
-        if value is None and not optional:
-            raise KeyError(name)
-        values[name] = value if value is None or read is None else read(value)
+    plan = _PLANS[form]
+    values: dict[str, Any] = dict(zip(plan.names, columns[len(_KEY) :], strict=False))
+    if None in plan.required(values):
+        raise ValueError("a column that every row has is NULL")
+    for name, read in plan.converted:
+        if values[name] is not None:
+            values[name] = read(values[name])
+    values["key"] = read_key(columns)
     return values
 
 
@@ -200,25 +206,33 @@ def _value(value: object) -> object:
     return whole_text(value) if isinstance(value, str) else value
 
 
+@lru_cache(1_000)
 def _from_micro_usd(amount: int) -> Decimal:
     return Decimal(amount).scaleb(-_DIGITS)
 
 
-def _column_reader(reader: Reader) -> Reader:
-    """The same for a column, which has money in micro-dollars and objects as JSON."""
-    name, _, optional = reader
-    if name.endswith(_USD):
-        return name, _from_micro_usd, optional
-    return (name, lambda text: dict(from_json(text)), optional) if name == _TAGS else reader
+class _Plan(NamedTuple):
+    """What reads the fields that are neither the key nor packed, in the order of their columns."""
+
+    names: tuple[str, ...]
+    required: Callable[[Mapping[str, Any]], tuple[Any, ...]]
+    converted: tuple[tuple[str, Callable[[Any], Any]], ...]
 
 
-_PLANS: dict[type[Any], tuple[Reader, ...]] = {
-    form: tuple(
-        _column_reader(reader) for reader in READERS[form] if reader[0] not in _PACKED | {"key"}
+def _plan(form: type[Any]) -> _Plan:
+    readers = [reader for reader in READERS[form] if reader[0] not in _PACKED | {"key"}]
+    of_columns = {name: _from_micro_usd for name, *_ in readers if name.endswith(_USD)}
+    reads = {name: read for name, read, _ in readers if read} | of_columns
+    if _TAGS in reads:
+        reads[_TAGS] = lambda text: dict(from_json(text))
+    return _Plan(
+        names=tuple(name for name, *_ in readers),
+        required=itemgetter(*(name for name, _, optional in readers if not optional)),
+        converted=tuple(reads.items()),
     )
-    for form in (Head, FindingRow)
-}
-"""What reads the columns of the fields that are neither the key nor packed."""
+
+
+_PLANS = {form: _plan(form) for form in (Head, FindingRow)}
 
 
 def column_name(name: str) -> str:
