@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
 from sageaudit.domain.audit.judgement import Judged
@@ -230,8 +231,15 @@ def _cell(column: TableColumn, text: str, head: Head) -> Markup:
     kind = "w" if column.wide else None
     if column.figure or column.number:
         kind = "n z" if text in _NOTHING else "n"
-    micros = _micros(head) if column is _SPEND else None
-    return tag("td", text, class_=kind, data_u=micros)
+    if column is _SPEND:
+        return tag("td", text, class_=kind, data_u=_micros(head))
+    return _repeated(text, kind)
+
+
+@lru_cache(5_000)
+def _repeated(text: str, kind: str | None) -> Markup:
+    """A cell that many rows have."""
+    return tag("td", text, class_=kind)
 
 
 _SPEND = COLUMNS[1]
