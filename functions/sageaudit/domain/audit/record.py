@@ -98,10 +98,10 @@ class Unread:
     @classmethod
     def partly(cls, known: Mapping[str, Any], read: Callable[[str], Mapping[str, Any]]) -> Self:
         """A row of `known` fields; `read` gives the one that is asked for, and perhaps others."""
-        row = object.__new__(cls)
+        row, put = object.__new__(cls), object.__setattr__
         for name, value in known.items():
-            object.__setattr__(row, name, value)
-        object.__setattr__(row, "_read", read)
+            put(row, name, value)
+        put(row, "_read", read)
         return row
 
     if not TYPE_CHECKING:  # a type checker knows the fields
