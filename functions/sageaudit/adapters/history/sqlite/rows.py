@@ -50,7 +50,7 @@ _Place = tuple[Any, ...]
 _WIDTH = 5
 _SUM_FIELDS = tuple(field.name for field in fields(Sums) if field.name != "rules")
 _RULE_FIELDS = tuple(field.name for field in fields(RuleSums))
-_AMOUNTS = frozenset(name for name in _SUM_FIELDS + _RULE_FIELDS if name.endswith(_USD))
+_Number = tuple[str, Callable[[int], object]]
 
 
 def column_names(form: type[Any]) -> Iterator[str]:
@@ -159,14 +159,14 @@ def rule_sum_columns(row: SumRow) -> list[Columns]:
 def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iterator[SumRow]:
     """The rows of both tables together; days whose audits have all gone elsewhere are left out."""
     of_rules: dict[_Place, dict[str, RuleSums]] = defaultdict(dict)
-    for row in map(tuple, rules):
-        if any(row[_WIDTH + 1 :]):
-            of_rule = RuleSums(**_fields(_RULE_FIELDS, row[_WIDTH + 1 :]))
-            of_rules[row[:_WIDTH]][row[_WIDTH]] = of_rule
-    for row in map(tuple, sums):
-        found = of_rules.pop(row[:_WIDTH], {})
-        if found or any(row[_WIDTH:]):
-            yield _sum_row(row[:_WIDTH], Sums(**_fields(_SUM_FIELDS, row[_WIDTH:]), rules=found))
+    for row in rules:
+        if known := _fields(_RULE_READERS, row[_WIDTH + 1 :]):
+            of_rules[row[:_WIDTH]][row[_WIDTH]] = RuleSums(**known)
+    for row in sums:
+        place = row[:_WIDTH]
+        known, found = _fields(_SUM_READERS, row[_WIDTH:]), of_rules.pop(place, {})
+        if known or found:
+            yield _sum_row(place, Sums(**known, rules=found))
 
 
 def _sum_row(place: _Place, sums: Sums) -> SumRow:
@@ -185,13 +185,9 @@ def _place(row: SumRow) -> Columns:
     }
 
 
-def _fields(names: Sequence[str], values: Sequence[int]) -> dict[str, Any]:
+def _fields(readers: Iterable[_Number], values: Sequence[int]) -> dict[str, Any]:
     """The fields that are not 0, as they are by default."""
-    return {
-        name: _from_micro_usd(value) if name in _AMOUNTS else value
-        for name, value in zip(names, values, strict=True)
-        if value
-    }
+    return {name: read(value) for (name, read), value in zip(readers, values, strict=True) if value}
 
 
 def _numbers(sums: Sums | RuleSums, names: Sequence[str]) -> Columns:
@@ -209,6 +205,12 @@ def _value(value: object) -> object:
 @lru_cache(1_000)
 def _from_micro_usd(amount: int) -> Decimal:
     return Decimal(amount).scaleb(-_DIGITS)
+
+
+_SUM_READERS, _RULE_READERS = (
+    tuple((name, _from_micro_usd if name.endswith(_USD) else int) for name in names)
+    for names in (_SUM_FIELDS, _RULE_FIELDS)
+)
 
 
 class _Plan(NamedTuple):
