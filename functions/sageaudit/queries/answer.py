@@ -10,7 +10,7 @@ from decimal import Decimal
 from itertools import islice, takewhile
 
 from sageaudit.domain.audit.record import FindingRow, Head
-from sageaudit.domain.audit.sums import Scope, grouped
+from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
 from sageaudit.queries.columns import fitting, of_head
 from sageaudit.queries.lists import Lists, place
@@ -149,19 +149,16 @@ def _cells(lists: Lists, question: Question) -> Iterator[_Cell]:
     scope = Scope.FAMILY if question.owner is None else Scope.OWNER
     name = question.family if question.owner is None else question.owner
     rows = lists.sums(scope, account=question.account, region=question.region, name=name)
-    of_family = question.owner is None
-    groups = grouped(
-        rows,
-        lambda row: (
-            row.day,
-            *((row.account, row.region, row.name or "") if of_family else ("", "", None)),
-        ),
-    )
-    for (day, account, region, family), sums in groups.items():
-        usd = question.sort.of(sums)
-        enough = question.min_usd is None or question.sort is not Sort.WASTE
-        if enough or usd >= (question.min_usd or 0):
-            yield _Cell(usd, day, sums.jobs, account, region, family)
+    cells: dict[tuple[date, str, str, str | None], tuple[Decimal, int]] = {}
+    for row in rows:
+        of_owner = question.owner is not None
+        place = ("", "", None) if of_owner else (row.account, row.region, row.name or "")
+        usd, jobs = cells.get((row.day, *place), (Decimal(0), 0))
+        cells[row.day, *place] = usd + question.sort.of(row.sums), jobs + row.sums.jobs
+    least = question.min_usd if question.sort is Sort.WASTE else None
+    for (day, account, region, family), (usd, jobs) in cells.items():
+        if least is None or usd >= least:
+            yield _Cell(usd, day, jobs, account, region, family)
 
 
 def _of_cell(lists: Lists, question: Question, cell: _Cell) -> Iterator[Head]:
