@@ -158,7 +158,8 @@ def mended_otherwise(runs: Sequence[Head], last: Head, advised: Advised) -> Comp
     another = own is not None and own != old
     if not advised.parameter or not (others or another):
         return None
-    since = [run for run in _completed(runs) if started_at(run) > started_at(last)]
+    last_at = started_at(last)
+    since = [run for run in _completed(runs) if started_at(run) > last_at]
     if len(since) < COMPARED:
         return None
     value = f"{advised.parameter} = {own}" if another else "other instances"
