@@ -222,9 +222,9 @@ def _of_decisions(notify: str) -> Iterator[Watch]:
         "notify sets aside what fails, so a stream that is late is not read, or SQS takes nothing; "
         "after 24 h the stream has lost what was not read",
         statistic="Maximum",
-        period_s=MINUTE_S,
         above=STREAM_LATE_S * 1000,
         periods=3,
+        datapoints=2,
     )
     yield Watch(
         "StreamNotRead",

@@ -74,10 +74,7 @@ def metric(watch: Watch) -> cloudwatch.IMetric:
     if expression in {TOGETHER, LONGEST}:
         expression = f"{expression}([{', '.join(f'FILL({name}, 0)' for name in named)}])"
     return cloudwatch.MathExpression(
-        expression=expression,
-        using_metrics=named,
-        period=period,
-        label=watch.name,
+        expression=expression, using_metrics=named, period=period, label=watch.name
     )
 
 

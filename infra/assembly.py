@@ -29,11 +29,7 @@ def assemble() -> None:
 
 
 def synthesize(
-    *,
-    code: lambda_.Code,
-    policy: Policy,
-    outdir: str,
-    context: Mapping[str, str] | None = None,
+    *, code: lambda_.Code, policy: Policy, outdir: str, context: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Writes the assembly to `outdir` and returns the template.
 

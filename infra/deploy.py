@@ -28,7 +28,7 @@ from infra.deploy_flags import (
     checked_secrets,
 )
 from infra.kept_table import NotAHistory, adopted, protect
-from infra.members import forward
+from infra.members import forward, forward_no_more
 from infra.names import ALARMS_TOPIC, FINGERPRINT_KEY, MEMBER_REGIONS, NOTICES_TOPIC
 from infra.settings import cdk_context
 from infra.subscribers import Subscriber
@@ -53,12 +53,7 @@ def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
         [str(NODE), str(NPX), "--yes", CDK_CLI, *arguments],
         check=True,
         cwd=ROOT,
-        env={
-            **os.environ,
-            **environment,
-            "PATH": path,
-            "npm_config_update_notifier": "false",
-        },
+        env={**os.environ, **environment, "PATH": path, "npm_config_update_notifier": "false"},
     )
 
 
@@ -100,21 +95,18 @@ def deploy(
         run(["bootstrap", f"aws://{account}/{session.region_name}", *of_profile], environment)
     # The CDK CLI asks before it grants permissions, and fails where nobody can answer.
     approval = ["--require-approval", "never"] if flags.yes else []
+    others = [one for one in policy.members.regions if one != session.region_name]
+    before = deployed.get(MEMBER_REGIONS, "none").split(",")
+    # First, as the stack's output is all that remembers them.
+    left = [one for one in before if one not in {"none", session.region_name, *others}]
+    forward_no_more(session, stack, left)
     run(["deploy", *of_profile, *approval, *of_table], environment)
     topics = _outputs(formation, stack) or {}
     protect(dynamodb, topics["TableName"], stack)
-    before = deployed.get(MEMBER_REGIONS, "none").split(",")
-    home = account, session.region_name
-    forward(
-        session,
-        home,
-        stack,
-        regions=[one for one in policy.members.regions if one != session.region_name],
-        before=[one for one in before if one not in {"none", session.region_name}],
-    )
+    forward(session, (account, session.region_name), stack, others)
     refused = list(_subscribed(sns, topics, wanted))
-    others = [name for name in policy.channels if name != OWN_TOPIC]
-    for line in _who_is_told(sns, topics, others, observes=policy.mode == "observe"):
+    channels = [name for name in policy.channels if name != OWN_TOPIC]
+    for line in _who_is_told(sns, topics, channels, observes=policy.mode == "observe"):
         click.echo(line)
     if refused:
         raise click.ClickException("sageaudit is deployed, but " + "; ".join(refused))

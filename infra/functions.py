@@ -61,6 +61,8 @@ class Worker(Construct):
             tracing=lambda_.Tracing.ACTIVE if traced else None,
             timeout=timeout,
             memory_size=memory_mib,
+            # audit and notify send themselves what must wait, and count how often.
+            recursive_loop=lambda_.RecursiveLoop.ALLOW,
             environment={
                 "POWERTOOLS_SERVICE_NAME": name,
                 "POWERTOOLS_METRICS_NAMESPACE": cdk.Aws.STACK_NAME,

@@ -16,12 +16,7 @@ from sageaudit import adapters
 
 NOTICE = "NOTICE-OF-CHANGES.txt"
 _MODELS = "botocore/data"
-_NOT_READ = (
-    f"{_MODELS}/*/*/examples-1.json",
-    "boto3/data",
-    "boto3/examples",
-    "*.dist-info/RECORD",
-)
+_NOT_READ = (f"{_MODELS}/*/*/examples-1.json", "boto3/data", "boto3/examples", "*.dist-info/RECORD")
 """Examples; boto3's resources, where we use clients; lists of files that are no longer true."""
 _TEXT = """\
 Of the wheels in this folder, these parts were left out; no file that is here was changed.

@@ -66,27 +66,27 @@ def _role(account: str, name: str) -> str:
     return f"arn:{cdk.Aws.PARTITION}:iam::{account}:role/{name}"
 
 
-def forward(
-    session: Any, home: tuple[str, str], stack: str, *, regions: list[str], before: list[str]
-) -> None:
-    """Has this account's events of `regions` forwarded, and no more those of `before` alone.
+def forward(session: Any, home: tuple[str, str], stack: str, regions: list[str]) -> None:
+    """Has this account's events of other regions forwarded.
 
     `home`: the account and region of the stack. Raises ClientError, WaiterError.
     """
     account, region = home
-    values = {"HomeAccount": account, "HomeRegion": region, "HomeStack": stack}
-    # The home region first: it makes the role, and has no rule.
-    for place in [region, *regions] if regions else []:
+    values = {"HomeAccount": account, "HomeRegion": region, "HomeStack": stack, "OfHome": "yes"}
+    for place in regions:
         _created(session.client("cloudformation", region_name=place), f"{stack}-member", values)
-    left = [place for place in before if place not in regions]
-    for place in [*left, *([region] if before and not regions else [])]:
+
+
+def forward_no_more(session: Any, stack: str, regions: list[str]) -> None:
+    """Deletes what `forward` made in these regions, if it is there. Raises ClientError."""
+    for place in regions:
         session.client("cloudformation", region_name=place).delete_stack(
             StackName=f"{stack}-member"
         )
 
 
 def _created(formation: Any, name: str, values: Mapping[str, str]) -> None:
-    """Creates the stack, or updates it."""
+    """Creates the stack, or updates it; one that could not be created is made anew."""
     call = {
         "StackName": name,
         "TemplateBody": TEMPLATE.read_text(encoding="utf-8"),
@@ -101,7 +101,10 @@ def _created(formation: Any, name: str, values: Mapping[str, str]) -> None:
         said = error.response["Error"].get("Message", "")
         if "No updates" in said:
             return
-        if "does not exist" not in said:
+        if "ROLLBACK_COMPLETE" in said and "UPDATE_" not in said:
+            formation.delete_stack(StackName=name)
+            formation.get_waiter("stack_delete_complete").wait(StackName=name)
+        elif "does not exist" not in said:
             raise
         formation.create_stack(**call)
         waiter = "stack_create_complete"

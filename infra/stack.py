@@ -36,6 +36,8 @@ from sageaudit.adapters.history.dynamo import alert_ledger, decisions, send_ledg
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo.keys import ADVICE_PK, SWEEP_PK
 from sageaudit.adapters.history.dynamo.table import (
+    CHANNEL_PREFIX,
+    DELIVERY_PREFIX,
     DIGEST_PREFIX,
     PRICE_PREFIX,
     WATCH_PREFIX,
@@ -83,11 +85,7 @@ class SageAuditStack(cdk.Stack):
         self._channels = channels
         self.history = HistoryTable(self, "History", adopted=settings.table)
         self.trigger = Trigger(
-            self,
-            "Trigger",
-            delay=self._delay(),
-            consumer_timeout=AUDIT_TIMEOUT,
-            members=members,
+            self, "Trigger", delay=self._delay(), consumer_timeout=AUDIT_TIMEOUT, members=members
         )
         self.notices = Notices(
             self,
@@ -317,7 +315,8 @@ class SageAuditStack(cdk.Stack):
                 **self._notices_queues(),
             },
         )
-        deliver.may(send_ledger.PERMISSIONS, self.history.table.table_arn)
+        own = _under(DELIVERY_PREFIX, CHANNEL_PREFIX)
+        deliver.may(send_ledger.PERMISSIONS, self.history.table.table_arn, only=own)
         deliver.may(sqs.SEND_PERMISSIONS, dead_letters.queue_arn)
         for permissions, on in self._of_channels():
             deliver.may(permissions, *on)
@@ -366,6 +365,7 @@ class SageAuditStack(cdk.Stack):
         )
 
 
-def _under(prefix: str) -> dict[str, Any]:
+def _under(*prefixes: str) -> dict[str, Any]:
     """The condition that only items are touched whose partition keys begin so."""
-    return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{prefix}*"]}}
+    keys = [f"{prefix}*" for prefix in prefixes]
+    return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": keys}}

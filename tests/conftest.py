@@ -118,6 +118,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """A process frees all of it at its end: DuckDB prints what is left of its own."""
+    gc.unfreeze()
+
+
 def _stay_at_home(event: str, args: tuple[Any, ...]) -> None:
     """An audit hook sees every socket of the process, whichever library opens it."""
     if event == "socket.getaddrinfo":

@@ -18,7 +18,7 @@ from infra.template import from_stub
 from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.members import MEMBER_ROLE, Members
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import ChannelChoice, own_topic
+from sageaudit.domain.policy.routes import CHANNEL_SECRETS, ChannelChoice, own_topic
 
 _ACCOUNT = "444455556666"
 _ARN = f"arn:aws:{{}}:us-east-1:{_ACCOUNT}:{{}}"
@@ -29,8 +29,8 @@ CHANNELS: Mapping[str, Mapping[str, ChannelChoice]] = {
     "key": {"sns": ChannelChoice("sns", key_arn=_KEY)},
     "all": {
         **own_topic(),
-        "chat": ChannelChoice("slack", max_per_hour=20),
-        "team": ChannelChoice("teams", max_per_hour=20),
+        "chat": ChannelChoice("slack", secret=f"{CHANNEL_SECRETS}chat", max_per_hour=20),
+        "team": ChannelChoice("teams", secret=f"{CHANNEL_SECRETS}team", max_per_hour=20),
         "other": ChannelChoice("sns", topic_arn=_ARN.format("sns", "other"), key_arn=_KEY),
     },
 }

@@ -128,10 +128,7 @@ def test_a_question_that_makes_no_sense_is_one_sentence(
     scanned: Path, ask: dict[str, Any], said: str
 ) -> None:
     """It names what is allowed."""
-    with (
-        AuditHistory.open(scanned) as history,
-        pytest.raises(sageaudit.SageauditError, match=said),
-    ):
+    with AuditHistory.open(scanned) as history, pytest.raises(sageaudit.SageauditError, match=said):
         history.audits(**ask)
 
 

@@ -63,8 +63,7 @@ def test_the_amount_that_orders_the_rows_is_in_the_table(
 
 
 @pytest.mark.parametrize(
-    ("short", "words"),
-    [("families", "by family"), ("owners", "by owner"), ("trend", "by week")],
+    ("short", "words"), [("families", "by family"), ("owners", "by owner"), ("trend", "by week")]
 )
 def test_short_words_ask_the_same(run: Run, file: Path, short: str, words: str) -> None:
     """With the same options."""

@@ -74,10 +74,7 @@ def test_findings_of_a_rule_have_their_own_columns(run: Run, file: Path) -> None
         (["--owner", "ana", "--region", "eu-west1"], "--region eu-west1 matches nothing: did you"),
         (["--account", "111122223334"], "did you mean 111122223333?"),
         (["--status", "Faild"], "--status Faild matches nothing: did you mean Failed?"),
-        (
-            ["--status", "failed", "--kind", "transform"],
-            "--kind transform matches nothing",
-        ),
+        (["--status", "failed", "--kind", "transform"], "--kind transform matches nothing"),
         (["--rule", "gpu-idel"], "there is no rule gpu-idel: did you mean gpu-idle?"),
         (["--since", "2026-08", "--status", "Lost"], "the history has audits of"),
     ],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import unicodedata
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -69,20 +68,6 @@ def _ascii(audit: AuditDocument, width: int) -> bytes:
     render(audit, Console(file=out, width=width))
     out.flush()
     return raw.getvalue()
-
-
-def test_a_plot_is_whole_on_every_terminal() -> None:
-    """Five metrics of 48 points; ASCII where there is nothing else."""
-    names = [f"GPUMemoryUtilization{place}" for place in range(5)]
-    row = {"unit": "percent", "hosts": 1, "period_s": 300, "values": [Decimal("43.2")] * 48}
-    series = [{"metric": name, **row} for name in names]
-    audit = document(findings=[finding(evidence={"series": series})])
-    for width in (60, 80, 120):
-        shown = on_terminal(audit, width)
-        assert shown.count("▄" * 48) == len(names)
-        assert all(cell_len(line) <= width or FIX_LINE.match(line) for line in shown.splitlines())
-        assert all(f"{name}  " in shown for name in names)
-    assert _ascii(audit, 60).count(b"-" * 48) == len(names)
 
 
 def test_unknown_is_said() -> None:

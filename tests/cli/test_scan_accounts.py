@@ -41,9 +41,7 @@ class Cloud:
         self.calls = calls
         self.session = boto3.Session(region_name=REGION)
         calls.refuse(
-            "sts:AssumeRole",
-            "AccessDenied",
-            when=lambda params: ABSENT in params["RoleArn"],
+            "sts:AssumeRole", "AccessDenied", when=lambda params: ABSENT in params["RoleArn"]
         )
 
     def client(self, account: str, service: str) -> Any:

@@ -30,7 +30,7 @@ def recorded(folder: Path, use: dict[str, float], **changes: Any) -> Path:
     answer = training_answer(
         ResourceConfig={"InstanceType": "ml.g5.2xlarge", "InstanceCount": 1, "VolumeSizeInGB": 50},
         SecondaryStatusTransitions=[
-            {"Status": "Training", "StartTime": START, "EndTime": "2026-05-20T11:00:00Z"},
+            {"Status": "Training", "StartTime": START, "EndTime": "2026-05-20T11:00:00Z"}
         ],
         **changes,
     )

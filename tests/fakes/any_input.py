@@ -12,13 +12,7 @@ from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.parts import (
-    DataSource,
-    InputChannel,
-    TransformBatching,
-    Upload,
-    WarmPool,
-)
+from sageaudit.domain.job.parts import DataSource, InputChannel, TransformBatching, Upload, WarmPool
 from sageaudit.domain.usage.measurements import Metric, RawSeries
 from tests.fakes.bad_series import Values, market, raw
 from tests.fakes.families import earlier_run
@@ -109,7 +103,7 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         hints=draw(HINTS),
         image_pull_in_download=draw(st.none() | FLAG),
         uploads=draw(st.sampled_from([(), (Upload("out", "EndOfJob"),)])),
-        batch=draw(st.none() | BATCHES),
+        batch=draw(BATCHES),
         fingerprint=draw(st.sampled_from([None, "a", "b"])),
         data_pinned=draw(st.none() | FLAG),
     )

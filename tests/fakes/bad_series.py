@@ -13,12 +13,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Direction, Objective, TransformBatching, Upload
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import (
-    Measurements,
-    Metric,
-    Missing,
-    RawSeries,
-)
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
 from sageaudit.rules.card import FamilyCase
 from tests.fakes import judging
 from tests.fakes.jobs import START, job, phases, ran
@@ -51,11 +46,7 @@ def measured(run: Job, raw: Sequence[RawSeries], code: str = "metric_missing") -
 
 
 def raw(
-    metric: Metric,
-    values: Values,
-    host: str = "train/algo-1",
-    period_s: int = 60,
-    start_s: int = 0,
+    metric: Metric, values: Values, host: str = "train/algo-1", period_s: int = 60, start_s: int = 0
 ) -> RawSeries:
     """One series of `train`."""
     start = START + timedelta(seconds=start_s)

@@ -19,13 +19,7 @@ def batch_job(
     phase = kind.value.capitalize()
     plain = ran(60 * minutes, instance, count, phases=phases((phase, 60 * minutes)))
     return replace(
-        plain,
-        kind=kind,
-        training_s=None,
-        billable_s=None,
-        channels=(),
-        volume_gb=None,
-        **changes,
+        plain, kind=kind, training_s=None, billable_s=None, channels=(), volume_gb=None, **changes
     )
 
 

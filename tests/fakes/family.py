@@ -197,12 +197,7 @@ class FamilyStory:
         return self.history.newest(version_of(run, "AUDIT#00001")[0])
 
     def audited(
-        self,
-        whole: AuditDocument,
-        at: datetime,
-        *,
-        version: int = 1,
-        now: datetime | None = None,
+        self, whole: AuditDocument, at: datetime, *, version: int = 1, now: datetime | None = None
     ) -> AlertDecision | AwsError:
         """Writes an audit at a moment and decides about it, then or later; errors are returned."""
         return self.decided(self.audit(whole, at, version=version), now or at)

@@ -14,12 +14,7 @@ from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import (
-    Measurements,
-    Metric,
-    Missing,
-    RawSeries,
-)
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
 START = datetime(2026, 5, 20, 10, 0, tzinfo=UTC)

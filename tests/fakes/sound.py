@@ -15,11 +15,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.fixes import ways
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
-from sageaudit.rules.judge import (
-    RULE_FAILED,
-    Answers,
-    judge,
-)
+from sageaudit.rules.judge import RULE_FAILED, Answers, judge
 from tests.fakes import request
 
 EVERY_RULE_ON = Policy(rules_on=frozenset(rule.name.name for rule in catalogue.load()))

@@ -53,10 +53,7 @@ _HELPS = (
     "secrets-manager.GetSecretValue sageaudit/fingerprint-key",
     "sqs.ChangeMessageVisibility",
 )
-_ENRICHES = (
-    "sagemaker.ListTags",
-    "cloudwatch.",
-)
+_ENRICHES = ("sagemaker.ListTags", "cloudwatch.")
 _WRITES = (
     "dynamodb.PutItem",
     "dynamodb.UpdateItem",

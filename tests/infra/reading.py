@@ -9,7 +9,7 @@ from typing import Any
 
 from sageaudit.domain.policy.members import MEMBER_ROLE, Members
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import ChannelChoice
+from sageaudit.domain.policy.routes import MOST_CHANNELS, ChannelChoice, own_topic
 
 Template = Mapping[str, Any]
 OTHER_ACCOUNT = "444455556666"
@@ -24,6 +24,11 @@ WITH_KEYS = Policy(
     }
 )
 """Topics under keys of their own."""
+MANY_CHANNELS = own_topic() | {
+    name: ChannelChoice("slack", secret=f"sageaudit/channel/{name}")
+    for name in (f"c{number:019}" for number in range(1, MOST_CHANNELS))
+}
+"""As many as a policy may have, with the longest names."""
 ORGANIZATION = Members(
     {str(200000000000 + number): MEMBER_ROLE for number in range(1000)},
     "o-a1b2c3d4e5",

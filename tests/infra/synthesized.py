@@ -23,6 +23,7 @@ from tests.infra.reading import (
     ACCOUNTS,
     KEPT_STREAM,
     KEPT_TABLE,
+    MANY_CHANNELS,
     ORGANIZATION,
     OTHER_ACCOUNT,
     OTHER_ROLE,
@@ -58,6 +59,7 @@ def main(folder: Path) -> None:
         "quiet": normalized(from_stub(Policy(members=Members({OTHER_ACCOUNT: OTHER_ROLE})))),
         "plain": normalized(from_stub(Policy())),
         "organization": normalized(from_stub(Policy(members=ORGANIZATION))),
+        "many-channels": normalized(from_stub(Policy(channels=MANY_CHANNELS))),
         "accounts": normalized(from_stub(Policy(members=ACCOUNTS))),
         "adopted": normalized(
             from_stub(checked_policy(POLICY), table_name=KEPT_TABLE, table_stream_arn=KEPT_STREAM)

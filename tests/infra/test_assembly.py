@@ -7,15 +7,7 @@ from pathlib import Path
 import pytest
 
 from infra.bundling import checked_policy
-from tests.infra.reading import (
-    OTHER_KEY,
-    OTHER_TOPIC,
-    OWN_KEY,
-    REFUSED,
-    of_type,
-    read,
-    statements,
-)
+from tests.infra.reading import OTHER_KEY, OTHER_TOPIC, OWN_KEY, REFUSED, of_type, read, statements
 
 
 def test_the_app_writes_the_same_template_with_the_real_asset(templates: Path) -> None:
@@ -56,9 +48,7 @@ def test_a_context_that_is_no_answer_is_refused(number: int, templates: Path) ->
     assert f"context {REFUSED[number][0]}: " in read(templates, "refused.json")[number]
 
 
-def test_deliver_may_use_the_own_keys_of_topics(
-    templates: Path,
-) -> None:
+def test_deliver_may_use_the_own_keys_of_topics(templates: Path) -> None:
     """SNS asks KMS in the publisher's name: for a data key, and to decrypt it."""
     template = read(templates, "own-keys.json")
     topics = of_type(template, "AWS::SNS::Topic")

@@ -16,7 +16,9 @@ from moto import mock_aws
 
 from infra import deploy, subscribers
 from infra.deploy_flags import Flags
-from infra.names import FINGERPRINT_KEY
+from infra.kept_table import NotAHistory
+from infra.members import forward
+from infra.names import FINGERPRINT_KEY, MEMBER_REGIONS
 from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, own_topic
@@ -412,3 +414,16 @@ def test_the_regions_of_the_policy_forward_after_the_deployment(runs: Runs) -> N
         Rule=rule["Name"]
     )["Targets"]
     assert target["Arn"] == "arn:aws:events:us-east-1:111122223333:event-bus/SageAudit"
+
+
+def test_a_region_that_leaves_the_policy_is_cleared_before_the_deployment(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outputs name it until then: what fails later is made up for by the next deployment."""
+    session = boto3.Session(region_name="us-east-1")
+    forward(session, ("111122223333", "us-east-1"), "SageAudit", ["eu-west-1"])
+    known = {MEMBER_REGIONS: "eu-west-1,us-east-1"}
+    monkeypatch.setattr(deploy, "_outputs", lambda *_: known)
+    monkeypatch.setattr(deploy, "protect", mock.Mock(side_effect=NotAHistory("not protected")))
+    assert dialogue(runs, "y\n").exit_code == 1
+    assert not boto3.client("events", region_name="eu-west-1").list_rules()["Rules"]

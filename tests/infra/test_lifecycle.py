@@ -38,9 +38,7 @@ UNTAGGED = {
 """Types that CloudFormation gives no tags."""
 
 
-def test_a_stack_that_is_deployed_again_has_the_history_of_the_one_before(
-    templates: Path,
-) -> None:
+def test_a_stack_that_is_deployed_again_has_the_history_of_the_one_before(templates: Path) -> None:
     """Deployed, audited, removed, deployed again with the old table: it goes on where it was."""
     first = a_failed_job()
     later = renamed(first, "another-job", later=timedelta(days=3))

@@ -6,13 +6,16 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import boto3
 import pytest
 import yaml  # type: ignore[import-untyped]
+from botocore.exceptions import ClientError
 from moto import mock_aws
+from moto.cloudformation.models import cloudformation_backends
 
-from infra.members import TEMPLATE, forward
+from infra.members import TEMPLATE, forward, forward_no_more
 from sageaudit.adapters.aws import cloudwatch, job_lists, sagemaker
 from sageaudit.domain.policy.members import MEMBER_ROLE
 from tests.infra.reading import ACCOUNTS, ORGANIZATION, Template, of_type, one, read
@@ -72,7 +75,7 @@ def filled(value: Any, values: dict[str, str] | None = None) -> Any:
     return value
 
 
-@pytest.mark.parametrize("name", ["organization", "accounts", "every-channel"])
+@pytest.mark.parametrize("name", ["organization", "accounts", "many-channels"])
 def test_every_document_is_within_the_default_quotas(templates: Path, name: str) -> None:
     """Of a thousand accounts in twelve regions, and of as many as are named one by one."""
     template = read(templates, f"{name}.json")
@@ -160,8 +163,7 @@ def test_a_member_forwards_what_the_stack_takes(templates: Path) -> None:
     [target] = rule["Targets"]
     names = values(OTHER, FAR)
     assert filled(target["Arn"], names) == f"arn:aws:events:{REGION}:{HOME}:event-bus/SageAudit"
-    role = MEMBER["Resources"]["ForwardRole"]["Properties"]["RoleName"]
-    assert filled(target["RoleArn"], names) == f"arn:aws:iam::{OTHER}:role/{filled(role, names)}"
+    assert target["RoleArn"] == {"Fn::GetAtt": ["ForwardRole", "Arn"]}
 
 
 def test_a_member_trusts_the_two_roles_by_the_names_that_the_stack_gives_them(
@@ -180,59 +182,64 @@ def test_a_member_trusts_the_two_roles_by_the_names_that_the_stack_gives_them(
         if "RoleName" in role
     }
     assert {arn.partition("role/")[2] for arn in trusted} == named
-    longest = filled({"Fn::Sub": "${AWS::StackName}-${AWS::Region}-forward"})
+    longest = filled({"Fn::Sub": "${AWS::StackName}-${AWS::Region}-audit"})
     assert len(longest) <= LONGEST_NAME
 
 
 @pytest.mark.parametrize(
-    ("account", "region", "made"),
+    ("account", "region", "of_home", "made"),
     [
-        (HOME, REGION, {"ForwardRole"}),
-        (HOME, FAR, {"ForwardRule"}),
-        (OTHER, REGION, {"ReadRole", "ForwardRole", "ForwardRule"}),
-        (OTHER, FAR, {"ForwardRule"}),
+        (HOME, REGION, "no", set()),
+        (HOME, FAR, "no", set()),
+        (HOME, FAR, "yes", {"ForwardRole", "ForwardRule"}),
+        (OTHER, REGION, "no", {"ReadRole", "ForwardRole", "ForwardRule"}),
+        (OTHER, FAR, "no", {"ForwardRole", "ForwardRule"}),
     ],
 )
-def test_what_a_member_makes_where(account: str, region: str, made: set[str]) -> None:
-    """Roles once in each account; no rule where the stack itself has one."""
+def test_what_a_member_makes_where(account: str, region: str, of_home: str, made: set[str]) -> None:
+    """The read role once in each account; nothing in the home account but by `make deploy`."""
+    known = values(account, region) | {"OfHome": of_home}
     found = {
         name
         for name, resource in MEMBER["Resources"].items()
-        if holds(MEMBER["Conditions"][resource["Condition"]], values(account, region))
+        if "Condition" in resource and holds(MEMBER["Conditions"][resource["Condition"]], known)
     }
     assert found == made
+    assert [n for n, one in MEMBER["Resources"].items() if "Condition" not in one] == [
+        "Placeholder"
+    ]
 
 
 @mock_aws
-def test_the_own_account_forwards_from_the_regions_of_the_policy_and_no_others() -> None:
-    """Created, left alone, and deleted where a region leaves the policy, the roles last."""
+def test_the_own_account_forwards_from_the_regions_of_the_policy() -> None:
+    """Created, left alone, made anew after a creation that failed, and deleted."""
     session = boto3.Session(region_name=REGION)
 
-    def deployed(regions: list[str], before: list[str]) -> dict[str, set[str]]:
-        forward(session, (HOME, REGION), "SageAudit", regions=regions, before=before)
-        return {
-            place: {
-                row["ResourceType"]
-                for stack in formation.describe_stacks()["Stacks"]
-                for row in formation.list_stack_resources(StackName=stack["StackName"])[
-                    "StackResourceSummaries"
-                ]
-                if row["ResourceType"]  # moto: of one whose condition is false, none
-            }
-            for place in (REGION, FAR, "eu-west-2")
-            if (formation := session.client("cloudformation", region_name=place))
-        }
+    def made() -> list[str]:
+        rules = (session.client("events", region_name=at).list_rules() for at in (REGION, FAR))
+        return [rule["Name"].partition("-")[0] for answer in rules for rule in answer["Rules"]]
 
-    role, rule, none = {"AWS::IAM::Role"}, {"AWS::Events::Rule"}, set[str]()
-    assert deployed([], []) == {REGION: none, FAR: none, "eu-west-2": none}
-    assert deployed([FAR], []) == {REGION: role, FAR: rule, "eu-west-2": none}
-    assert deployed([FAR, "eu-west-2"], [FAR]) == {REGION: role, FAR: rule, "eu-west-2": rule}
-    assert deployed(["eu-west-2"], [FAR, "eu-west-2"]) == {
-        REGION: role,
-        FAR: none,
-        "eu-west-2": rule,
-    }
-    assert deployed([], ["eu-west-2"]) == {REGION: none, FAR: none, "eu-west-2": none}
+    for _ in range(2):
+        forward(session, (HOME, REGION), "SageAudit", [FAR])
+        assert len(made()) == 1
+    [stack] = cloudformation_backends[HOME][FAR].stacks.values()
+    refused = ClientError(
+        {"Error": {"Message": f"{stack.name} is in ROLLBACK_COMPLETE state"}}, "UpdateStack"
+    )
+    with mock.patch.object(stack, "update", side_effect=refused):
+        forward(session, (HOME, REGION), "SageAudit", [FAR])
+    [again] = cloudformation_backends[HOME][FAR].stacks.values()
+    assert again.stack_id != stack.stack_id
+    forward_no_more(session, "SageAudit", [FAR])
+    assert made() == []
+
+
+def test_the_environment_of_each_function_is_within_4_kb(templates: Path) -> None:
+    """With as many channels as a policy may have, and the longest names."""
+    functions = of_type(read(templates, "many-channels.json"), "AWS::Lambda::Function")
+    for function in functions.values():
+        if variables := function.get("Environment"):
+            assert len(json.dumps(filled(variables["Variables"]))) <= 4_096
 
 
 def values(account: str, region: str) -> dict[str, str]:
@@ -250,6 +257,8 @@ def holds(condition: Any, known: dict[str, str]) -> bool:
             return holds(MEMBER["Conditions"][name], known)
         case {"Fn::Not": [inner]}:
             return not holds(inner, known)
+        case {"Fn::Or": parts}:
+            return any(holds(part, known) for part in parts)
         case {"Fn::And": parts}:
             return all(holds(part, known) for part in parts)
         case {"Fn::Equals": [left, right]}:

@@ -128,22 +128,28 @@ def test_the_digest_writes_its_own_items_and_its_reports_alone(
     assert [one["Condition"] for one in written] == [only]
 
 
-def test_the_sweep_writes_under_its_prefixes_only(template: dict[str, Any]) -> None:
-    """Its own notes, prices, and what is kept of running jobs; ADVICE is read."""
+@pytest.mark.parametrize(
+    ("role", "prefixes"),
+    [
+        ("Sweep", {"SWEEP*", "PRICE#*", "WATCH#*"}),  # ADVICE is read
+        ("Deliver", {"DELIVERY#*", "CHANNEL#*"}),
+    ],
+)
+def test_a_function_writes_under_its_prefixes_only(
+    template: dict[str, Any], role: str, prefixes: set[str]
+) -> None:
+    """The sweep no audit, and neither does what talks to the world outside."""
     [policy] = [
         found
         for name, found in of_type(template, "AWS::IAM::Policy").items()
-        if name.startswith("SweepRole")
+        if name.startswith(f"{role}Role")
     ]
-    granted = policy["PolicyDocument"]["Statement"]
-    assert not {"dynamodb:UpdateItem", "dynamodb:DeleteItem"} & set(json.dumps(granted).split('"'))
     only = [
         statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
-        for statement in granted
-        if "dynamodb:PutItem" in json.dumps(statement["Action"])
+        for statement in policy["PolicyDocument"]["Statement"]
+        if WRITES & {*json.dumps(statement["Action"]).split('"')}
     ]
-    written = set(chain.from_iterable(only))
-    assert written == {"SWEEP*", "PRICE#*", "WATCH#*"}
+    assert set(chain.from_iterable(only)) == prefixes
 
 
 @pytest.mark.parametrize("service", ["sagemaker", "iam", "s3", "cloudwatch"])
@@ -159,6 +165,7 @@ def test_no_action_is_a_pattern(template: dict[str, Any]) -> None:
     assert not [a for role in ROLES for a, _ in statements(template, role) if "*" in a]
 
 
+WRITES = {f"dynamodb:{verb}Item" for verb in ("Put", "Update", "Delete")}
 TOUCHED = {
     "Audit": {
         "sagemaker": JOBS,

@@ -144,11 +144,7 @@ def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]
         "UNDECIDED_QUEUE_URL",
         *channels,
     }
-    assert _environment(template, "Deliver") == common | {
-        "NOTICES_DLQ_URL",
-        "TOPIC_ARN",
-        *channels,
-    }
+    assert _environment(template, "Deliver") == common | {"NOTICES_DLQ_URL", "TOPIC_ARN", *channels}
     assert _environment(template, "SweepFunction") == common | {"FINISHED_QUEUE_URL", "ACCOUNT_ID"}
     assert _environment(template, "DigestFunction") == common | {"ACCOUNT_ID"}
 

@@ -102,10 +102,7 @@ class AlarmStates:
             values = list(self._printed(namespace, metric, dimensions))
         if not values:
             return None
-        statistics: dict[str, Callable[[list[float]], float]] = {
-            "Sum": sum,
-            "Maximum": max,
-        }
+        statistics: dict[str, Callable[[list[float]], float]] = {"Sum": sum, "Maximum": max}
         return float(statistics[statistic](values))
 
     def _printed(

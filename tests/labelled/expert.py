@@ -65,10 +65,7 @@ LOSS_OK = (
     *("failed-spend", "limit-hit", "retry-storm", "spot-without-checkpoint"),
     *("spot-interrupted-much", "warm-pool-idle"),
 )
-MOVE_OK = (
-    *("download-dominates", "upload-dominates", "image-pull-heavy"),
-    "replicated-input",
-)
+MOVE_OK = (*("download-dominates", "upload-dominates", "image-pull-heavy"), "replicated-input")
 CPU_OK = (
     *("cpu-underused", "serial-code", "memory-oversized", "uneven-hosts", "idle-start"),
     *("idle-tail", "gpu-idle", "gpu-underused"),
@@ -329,12 +326,7 @@ class Batch(Priced):
 
 
 def processing(
-    name: str,
-    instance: str,
-    seconds: int,
-    *load: Shown,
-    hosts: int = 1,
-    volume_gb: int = 30,
+    name: str, instance: str, seconds: int, *load: Shown, hosts: int = 1, volume_gb: int = 30
 ) -> Batch:
     """A processing job that reads its input shard by shard and uploads its output at the end."""
     path = f"{BUCKET}/{name}"
@@ -360,12 +352,7 @@ def processing(
 
 
 def transform(
-    name: str,
-    instance: str,
-    seconds: int,
-    *load: Shown,
-    settings: Json,
-    hosts: int = 1,
+    name: str, instance: str, seconds: int, *load: Shown, settings: Json, hosts: int = 1
 ) -> Batch:
     """A transform job of lines, with further members of its request."""
     source = {"S3DataType": "S3Prefix", "S3Uri": f"{BUCKET}/scoring/input/"}
@@ -512,13 +499,7 @@ def expert(
 
 
 def healthy(
-    name: str,
-    story: str,
-    work: Job,
-    *,
-    says: str,
-    high: float = 0.03,
-    but: tuple[str, ...] = (),
+    name: str, story: str, work: Job, *, says: str, high: float = 0.03, but: tuple[str, ...] = ()
 ) -> Scenario:
     """A GPU job of which an expert says nothing; `but`: further topics that would be noise.
 

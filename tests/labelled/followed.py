@@ -313,10 +313,7 @@ def _stopped_early(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]
     changed(tape, change, fix)
     if any(parameter.path == "StoppingCondition.MaxRuntimeInSeconds" for parameter in fix):
         tape.phases[-1] = ("MaxRuntimeExceeded", 0)
-        tape.describe |= {
-            "TrainingJobStatus": "Stopped",
-            "SecondaryStatus": "MaxRuntimeExceeded",
-        }
+        tape.describe |= {"TrainingJobStatus": "Stopped", "SecondaryStatus": "MaxRuntimeExceeded"}
 
 
 Happens = Callable[[Tape, Change | None, tuple[Parameter, ...]], None]

@@ -35,12 +35,7 @@ from tests.labelled.machine import (
 )
 
 TRIALS = frozenset(
-    {
-        "spot-not-used",
-        "trainium-candidate",
-        "mixed-precision-candidate",
-        "max-runtime-loose",
-    }
+    {"spot-not-used", "trainium-candidate", "mixed-precision-candidate", "max-runtime-loose"}
 )
 """Worth saying of nearly any long on-demand run: labelled only where a story is about them."""
 ONE, FAMILY, SEARCH = "job", "family", "search"

@@ -8,12 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from docs.track_record import (
-    AnswerCounts,
-    CountedDollars,
-    Example,
-    TrackRecord,
-)
+from docs.track_record import AnswerCounts, CountedDollars, Example, TrackRecord
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Found, Outcome

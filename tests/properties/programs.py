@@ -267,11 +267,7 @@ def programs(draw: st.DrawFn, on: InstanceType, *, pauses: bool) -> Program:
 
 @st.composite
 def runs(
-    draw: st.DrawFn,
-    types: Sequence[str] | None = None,
-    *,
-    whole: bool = False,
-    pauses: bool = True,
+    draw: st.DrawFn, types: Sequence[str] | None = None, *, whole: bool = False, pauses: bool = True
 ) -> Run:
     """Any run. `whole`: each metric and point is there; without `pauses`: it always does some work.
 

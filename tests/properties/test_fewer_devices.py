@@ -103,9 +103,7 @@ def test_copies_and_parts_of_one_model_take_no_longer_than_counted(run: Run) -> 
 @given(steady([Layout.PROCESSES]))
 @example(plain("ml.g7e.12xlarge", 0.6, 0.89, layout=Layout.PROCESSES, spells=(Spell(69, 0.5),)))
 @example(plain("ml.p3.8xlarge", 0.6, 0.6, 0.6, layout=Layout.PROCESSES))
-def test_processes_that_cannot_be_split_take_no_longer_on_one_device_than_counted(
-    run: Run,
-) -> None:
+def test_processes_that_cannot_be_split_take_no_longer_on_one_device_than_counted(run: Run) -> None:
     """On several devices the finding says that it counts on work that is spread evenly."""
     holds(run, most=1)
 

@@ -73,8 +73,7 @@ def one_host_missing(told: Document, loss: Loss) -> Document:
     hosts = sorted({one["host"] for one in told["metrics"]["series"]})
     host = hosts[loss.host % len(hosts)]
     return told_otherwise(
-        told,
-        lambda one: None if one["host"] == host and one["metric"] in loss.metrics else one,
+        told, lambda one: None if one["host"] == host and one["metric"] in loss.metrics else one
     )
 
 
@@ -143,10 +142,7 @@ FOUND: dict[Callable[[Document, Loss], Document], tuple[tuple[Run, Loss], ...]] 
         ),
     ),
     one_host_missing: (
-        (
-            plain("ml.p3.16xlarge", *[0.01] * 5, gib=464, hosts=2),
-            Loss(("GPUMemoryUtilization",)),
-        ),
+        (plain("ml.p3.16xlarge", *[0.01] * 5, gib=464, hosts=2), Loss(("GPUMemoryUtilization",))),
         (
             plain(
                 "ml.g5.24xlarge", 0.021, gpu_gib=11, cores=63, gib=38, hosts=4, spells=(Spell(50),)
@@ -186,10 +182,7 @@ FOUND: dict[Callable[[Document, Loss], Document], tuple[tuple[Run, Loss], ...]] 
             ),
             Loss(),
         ),
-        (
-            replace(plain("ml.g5.xlarge", 0.01, spells=(Spell(240, 0.7),)), jitter=0.3),
-            Loss(),
-        ),
+        (replace(plain("ml.g5.xlarge", 0.01, spells=(Spell(240, 0.7),)), jitter=0.3), Loss()),
     ),
 }
 """What random runs found once, as plain as it can be told."""

@@ -36,10 +36,7 @@ def test_what_is_counted_and_what_may_be_lost_are_no_more_than_the_bill(
     if checkpoints:
         answer["CheckpointConfig"] = {"S3Uri": "s3://checkpoints/here"}
     answer["ResourceConfig"]["KeepAlivePeriodInSeconds"] = keep_s
-    answer["WarmPoolStatus"] = {
-        "Status": pool,
-        "ResourceRetainedBillableTimeInSeconds": retained_s,
-    }
+    answer["WarmPoolStatus"] = {"Status": pool, "ResourceRetainedBillableTimeInSeconds": retained_s}
     audit = judged(told)
     assert not [one for one in audit["unknown"] if one["code"] == "rule_failed"]
     total, lost = audit["bill"]["total_usd"], audit["lost_usd"] or ZERO

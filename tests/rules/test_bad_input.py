@@ -69,12 +69,7 @@ def test_no_bad_series_makes_a_rule_fail(cases: Cases) -> None:
 
 @pytest.mark.parametrize(
     "cases",
-    [
-        bad_jobs.every_status,
-        bad_jobs.every_kind,
-        bad_jobs.every_purchase,
-        bad_jobs.every_parent,
-    ],
+    [bad_jobs.every_status, bad_jobs.every_kind, bad_jobs.every_purchase, bad_jobs.every_parent],
 )
 def test_every_word_of_aws_has_an_answer(cases: Cases) -> None:
     """Those that AWS has today, and those that it may have."""

@@ -73,10 +73,7 @@ def test_a_healthy_request_of_each_kind_has_no_finding() -> None:
 DAY = {RUN: 86_400}
 ONE_OLD = {"ResourceConfig.InstanceType": OLD.name, "ResourceConfig.VolumeSizeInGB": 0, **DAY}
 SPOT = {"EnableManagedSpotTraining": True, "StoppingCondition.MaxWaitTimeInSeconds": 99_000}
-COPIED = {
-    "AlgorithmSpecification.TrainingInputMode": "File",
-    "ResourceConfig.InstanceCount": 2,
-}
+COPIED = {"AlgorithmSpecification.TrainingInputMode": "File", "ResourceConfig.InstanceCount": 2}
 FIVE = [earlier_run(day) for day in range(1, 6)]
 SEARCH = "HyperParameterTuningJobConfig"
 LIMITS = {"MaxNumberOfTrainingJobs": 10, "MaxParallelTrainingJobs": 2}

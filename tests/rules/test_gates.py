@@ -13,12 +13,7 @@ from sageaudit.domain.bill.finding import NotApplicable, Outcome, Unknown
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import (
-    Measurements,
-    Metric,
-    Missing,
-    RawSeries,
-)
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, JobCase, Rule
 from sageaudit.rules.judge import RULE_FAILED, judge

@@ -18,9 +18,7 @@ from tests.labelled.story import labelled
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(rules.__path__[0])
 RULES = {rule.name.name: rule for rule in catalogue.load()}
-QUIET = {
-    "max-runtime-loose",
-}
+QUIET = {"max-runtime-loose"}
 
 _COUNTS = re.compile(r"api\.(?:derived|measured)\(")
 """The builders of findings whose dollars are counted as avoidable."""

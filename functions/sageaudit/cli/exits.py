@@ -33,29 +33,24 @@ _ORDER = (
     Exit.NOT_JUDGED,
     Exit.DONE,
 )
-_BY_ERROR: tuple[tuple[type[errors.SageauditError], Exit], ...] = (
-    (errors.BadUsage, Exit.USAGE),
-    (errors.BadRecording, Exit.USAGE),
-    (errors.BadPolicy, Exit.USAGE),
-    (errors.AmbiguousName, Exit.USAGE),
-    (errors.JobNotFound, Exit.NOT_FOUND),
-    (errors.ResourceNotFound, Exit.NOT_FOUND),
-    (errors.AccessDenied, Exit.DENIED),
-    (errors.NoCredentials, Exit.DENIED),
-    (errors.Throttled, Exit.UNAVAILABLE),
-    (errors.TableNotFound, Exit.NOT_FOUND),
-    (errors.Unavailable, Exit.UNAVAILABLE),
-    (errors.BadHistory, Exit.USAGE),
-    (errors.NoHistory, Exit.NOT_FOUND),
-    (errors.HistoryDenied, Exit.DENIED),
-    (errors.HistoryBusy, Exit.UNAVAILABLE),
-)
+_BY_ERROR = {
+    Exit.NOT_FOUND: (
+        *(errors.JobNotFound, errors.ResourceNotFound, errors.TableNotFound, errors.NoHistory),
+    ),
+    Exit.USAGE: (
+        *(errors.BadUsage, errors.BadRecording, errors.BadPolicy, errors.BadHistory),
+        errors.AmbiguousName,
+    ),
+    Exit.DENIED: (errors.AccessDenied, errors.NoCredentials, errors.HistoryDenied),
+    Exit.UNAVAILABLE: (errors.Throttled, errors.Unavailable, errors.HistoryBusy),
+}
+"""TableNotFound before Unavailable, of which it is one."""
 
 
 def exit_of(error: errors.SageauditError) -> Exit:
     """The code for one error."""
     return next(
-        (code for error_class, code in _BY_ERROR if isinstance(error, error_class)), Exit.FAILURE
+        (code for code, classes in _BY_ERROR.items() if isinstance(error, classes)), Exit.FAILURE
     )
 
 

@@ -1,11 +1,6 @@
 """`sageaudit`: the command line. Data goes to stdout, everything else to stderr.
 
 SAGEAUDIT_DEBUG=1 shows the stack trace of an unexpected failure.
-
-Exit codes: 0 done, 1 failure, 2 usage or bad file, 3 not found, 4 credentials or permission,
-5 throttled or unavailable, 10 findings at or above --fail-on, 11 none of them but the job could not
-be judged (only with --fail-on), 130 interrupted. Of several jobs, the first of 130, 2, 4, 5, 3, 1,
-10, 11 and 0 that applies.
 """
 
 from __future__ import annotations

@@ -301,10 +301,7 @@ def after(
     """The state once these are said to these channels."""
     once = frozenset(kinds) - {RunningKind.IDLE, RunningKind.AT_WORK}
     sent = replace(
-        state,
-        revision=state.revision + 1,
-        messages=state.messages + 1,
-        sent=state.sent | once,
+        state, revision=state.revision + 1, messages=state.messages + 1, sent=state.sent | once
     )
     if RunningKind.IDLE in kinds and running.idle is not None:
         return replace(

@@ -173,10 +173,7 @@ def swept_row(row: Listed, state: ListState, under_way: UnderWay) -> SweptRow:
         return SweptRow(stays_open=False)
     after = row.last_at >= state.began_at
     return SweptRow(
-        stays_open=False,
-        look=True,
-        counts=after and row.last_at > state.watermark,
-        has_event=after,
+        stays_open=False, look=True, counts=after and row.last_at > state.watermark, has_event=after
     )
 
 

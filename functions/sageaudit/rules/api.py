@@ -44,12 +44,12 @@ from sageaudit.domain.bill.finding import (
     Bucket,
     Clear,
     Confidence,
-    Evidence,
     Found,
     FoundDetails,
     NotApplicable,
     Outcome,
     Parameter,
+    Scalar,
     Severity,
     Unknown,
 )
@@ -59,12 +59,7 @@ from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.request.forecast import Basis
 from sageaudit.domain.request.values import NotKnown
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from sageaudit.domain.usage.series import (
-    Series,
-    mean,
-    pairs,
-    percentile,
-)
+from sageaudit.domain.usage.series import Series, mean, pairs, percentile
 from sageaudit.rules.card import (
     HEADROOM,
     NO_GAIN,
@@ -125,7 +120,7 @@ class Range(TypedDict):
     best: Change
 
 
-Numbers = Mapping[str, Evidence]
+Numbers = Mapping[str, Scalar]
 
 
 lost = partial(Found, Confidence.MEASURED, Bucket.LOST)

@@ -108,7 +108,8 @@ class JobCase(_OnTypes, Case):
     same metrics with the idle minutes before and after. A rule whose card says `whole_run` reads
     `whole`, any other rule `usage`; each is what the gates have checked for it.
 
-    `pool`: the minutes of the family's last runs, for a run too short to be judged alone. A rule
+    `earlier`: the earlier runs of its family, newest first; None when no history was read. `pool`:
+    the minutes of the family's last runs, for a run too short to be judged alone. A rule
     whose card says `pools` is then asked with `pooled`: both `usage` and `whole` are the pool's.
     """
 
@@ -117,6 +118,7 @@ class JobCase(_OnTypes, Case):
     whole: Measurements
     bill: Bill
     market: Market
+    earlier: tuple[EarlierRun, ...] | None
     pool: PooledRuns | None = field(default=None, kw_only=True)
     pooled: bool = field(default=False, kw_only=True)
     _resizes: Resizes = field(default_factory=Resizes, kw_only=True, repr=False, compare=False)
@@ -136,37 +138,11 @@ class JobCase(_OnTypes, Case):
         """Those that held the run, by what its rules asked; None where none did, or unknown."""
         return smallest_types(self._resizes.answers)
 
-    @property
-    def advised_type(self) -> str | None:
-        """The type that its family was advised last; None without earlier runs."""
-        return None
-
-    @property
-    def follows(self) -> bool:
-        """Whether its family was advised today's type."""
-        return False
-
-    @property
-    def needs(self) -> tuple[Mapping[str, Decimal], ...]:
-        """The smallest types that held each of its family's newest runs; without any, none."""
-        return ()
-
-    def _tried(self) -> tuple[TriedType, ...]:
-        """The types that its family tried; without earlier runs there are none."""
-        return ()
-
     def span(self, minutes: float) -> str:
         """What these minutes are, for a sentence: `41 min`, or that they are of several runs."""
         if self.pool is None or not self.pooled:
             return duration_min(minutes)
         return f"{minutes:.0f} active minutes of this family's last {self.pool.runs} runs"
-
-
-@dataclass(frozen=True, slots=True)
-class FamilyCase(JobCase):
-    """One job and the earlier runs of its family, newest first; None when no history was read."""
-
-    earlier: tuple[EarlierRun, ...] | None
 
     @property
     def runs(self) -> tuple[EarlierRun, ...]:
@@ -214,6 +190,11 @@ class FamilyCase(JobCase):
             return None
         within = timedelta(days=days)
         return [run for run in self.runs if timedelta(0) <= started_at - run.ended_at <= within]
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyCase(JobCase):
+    """The same, for rules about the earlier runs: `earlier`, and what is made of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from sageaudit.domain.audit.judgement import NOT_FINISHED, UNLIKE_FAMILY
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, RuleName, Unknown
 from sageaudit.domain.usage.measurements import GAP_LONG, MIN_POINTS, Measurements, Metric
-from sageaudit.domain.usage.plot import plot
 from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.rules.card import (
     AccountCase,
@@ -79,11 +78,11 @@ def _answer(rule: Rule, case: Case) -> Outcome:
             if (sentence := reason(case)) is not None:
                 return NotApplicable(sentence)
         if not isinstance(case, FamilyCase):
-            return _with_plot(rule, case, rule.check(case))
+            return rule.check(case)
         gate = _gate(rule, case)
         if case.pool is not None and _asks_the_pool(rule, case.pool, gate):
             return _by_pool(rule, case, case.pool)
-        return gate or _with_plot(rule, case, rule.check(case))
+        return gate or rule.check(case)
     except Exception as error:  # noqa: BLE001 - one rule's defect must not silence the others
         return Unknown(RULE_FAILED, f"the rule failed with {type(error).__name__}")
 
@@ -162,7 +161,7 @@ def _with_runs_of(
     if isinstance(outcome, Found):
         of = {"pooled_runs": pool.runs, "own_active_minutes": round(pool.own.minutes)}
         outcome = replace(outcome, evidence={**outcome.evidence, **of})
-    return _with_plot(rule, pooled, outcome)
+    return outcome
 
 
 def _waived(rule: Rule, case: FamilyCase) -> dict[str, float]:
@@ -206,11 +205,3 @@ def _history_gate(rule: Rule, case: FamilyCase) -> Outcome | None:
         reason = f"{have} earlier runs, the rule needs {rule.min_earlier}"
         return Unknown("too_few_runs", reason)
     return None
-
-
-def _with_plot(rule: Rule, case: Case, outcome: Outcome) -> Outcome:
-    """Adds small series of the metrics that a finding rests on, to be plotted later."""
-    if not isinstance(outcome, Found) or not isinstance(case, JobCase) or not rule.needs:
-        return outcome
-    usage = case.whole if rule.whole_run else case.usage
-    return replace(outcome, evidence={**outcome.evidence, "series": plot(usage, rule.needs)})

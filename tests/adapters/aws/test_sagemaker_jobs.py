@@ -67,11 +67,7 @@ def jobs(client: Client) -> SageMakerJobs:
         (JobKind.TRAINING, "describe_training_job", "TrainingJobName"),
         (JobKind.PROCESSING, "describe_processing_job", "ProcessingJobName"),
         (JobKind.TRANSFORM, "describe_transform_job", "TransformJobName"),
-        (
-            JobKind.TUNING,
-            "describe_hyper_parameter_tuning_job",
-            "HyperParameterTuningJobName",
-        ),
+        (JobKind.TUNING, "describe_hyper_parameter_tuning_job", "HyperParameterTuningJobName"),
     ],
 )
 def test_each_kind_has_its_own_describe(kind: JobKind, method: str, parameter: str) -> None:

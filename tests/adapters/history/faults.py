@@ -31,11 +31,7 @@ _NOT_AUTHORIZED = "User x is not authorized to perform: dynamodb:PutItem"
 
 
 def refusal(
-    code: str,
-    *,
-    times: int = 1_000,
-    reasons: tuple[str, ...] = (),
-    message: str = _NOT_AUTHORIZED,
+    code: str, *, times: int = 1_000, reasons: tuple[str, ...] = (), message: str = _NOT_AUTHORIZED
 ) -> Callable[..., Any]:
     """Answers the first calls with an error, as AWS would."""
     left = [times]

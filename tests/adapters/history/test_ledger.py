@@ -16,13 +16,7 @@ from hypothesis import strategies as st
 from sageaudit.adapters.history.dynamo import alert_ledger, keys, send_ledger
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
-from sageaudit.domain.alert.alert import (
-    Alert,
-    AlertFigures,
-    AlertKind,
-    PastAlerts,
-    hour_of,
-)
+from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind, PastAlerts, hour_of
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.record import Claim, JobKey
 from sageaudit.domain.bill.finding import Severity
@@ -39,13 +33,7 @@ NOTICE = "JOB#arn#1|1|slack"
 LATER = NOON + timedelta(seconds=61)
 MUCH_LATER = LATER + timedelta(seconds=61)
 FIGURES = AlertFigures(
-    Severity.HIGH,
-    Decimal("2.04"),
-    None,
-    Decimal("0.50"),
-    Decimal(7),
-    "gpu_hours",
-    Decimal("40.25"),
+    Severity.HIGH, Decimal("2.04"), None, Decimal("0.50"), Decimal(7), "gpu_hours", Decimal("40.25")
 )
 RUN_A = keys.job_pk(JobKey("a", NOON))
 UNKNOWN = AlertFigures(Severity.LOW, None, None)
@@ -183,8 +171,7 @@ def test_no_alert_is_written_about_a_version_that_has_a_newer_one(client: Any, t
 
 
 @pytest.mark.parametrize(
-    ("sk", "damage"),
-    [("LAST", {"severity": {"S": "loud"}}), ("ALERTS", {"alerts": {"S": "x"}})],
+    ("sk", "damage"), [("LAST", {"severity": {"S": "loud"}}), ("ALERTS", {"alerts": {"S": "x"}})]
 )
 def test_an_item_that_cannot_be_read_is_named(
     client: Any, table: str, sk: str, damage: Any

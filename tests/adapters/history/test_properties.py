@@ -30,11 +30,7 @@ def state(second: int, content: int, *, settled: bool) -> Entry:
 @st.composite
 def deliveries(draw: st.DrawFn) -> tuple[list[Entry], list[Entry]]:
     """Two orders of one set, with repetitions; a state has one first look and one settled one."""
-    states = st.dictionaries(
-        st.integers(0, 3),
-        st.sets(st.booleans(), min_size=1),
-        min_size=1,
-    )
+    states = st.dictionaries(st.integers(0, 3), st.sets(st.booleans(), min_size=1), min_size=1)
     entries = [
         state(second, draw(st.integers(0, 2)), settled=settled)
         for second, looks in draw(states).items()

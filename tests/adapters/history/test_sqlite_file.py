@@ -19,12 +19,7 @@ from sageaudit.adapters.history.sqlite.rows import column_names
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.domain.audit.record import Head, RunQuery, Verdict
 from sageaudit.domain.audit.sums import RuleSums, Sums
-from sageaudit.errors import (
-    BadHistory,
-    HistoryBusy,
-    HistoryFileError,
-    NoHistory,
-)
+from sageaudit.errors import BadHistory, HistoryBusy, HistoryFileError, NoHistory
 from tests.adapters.history.entries import NOON, entry, finding, key, with_detail
 
 

@@ -72,13 +72,3 @@ def test_a_trimmed_audit_delivered_again_is_a_duplicate() -> None:
     history.record(entry(findings=big))
     assert history.record(entry(findings=big)).verdict is Verdict.DUPLICATE
     assert history.record(entry(modified_s=60, findings=changed)).version == 2
-
-
-def test_twenty_findings_with_their_plots_are_stored_as_they_are() -> None:
-    """Five metrics of 48 points each are not too much."""
-    row = {"metric": "GPUMemoryUtilization", "unit": "percent", "hosts": 16, "period_s": 86_400}
-    series = [{**row, "values": [Decimal("93.2")] * 48} for _ in range(5)]
-    findings = [finding(rule=f"rule-{place}", evidence={"series": series}) for place in range(20)]
-    got = stored(findings=findings)
-    assert got["findings"] == findings
-    assert notes(got) == []

@@ -211,10 +211,7 @@ def test_a_running_spot_job_costs_at_most_its_billed_phases() -> None:
         phases=(*RUNNING.phases[:2], replace(waited[0], billed=False), again),
     )
     found = written(so_far(spot, START + timedelta(hours=1)))
-    assert (found["bill"]["basis"], found["bill"]["total_usd"]) == (
-        "upper_bound",
-        Decimal("0.368"),
-    )
+    assert (found["bill"]["basis"], found["bill"]["total_usd"]) == ("upper_bound", Decimal("0.368"))
 
 
 def test_a_job_that_waits_for_its_instances_has_cost_nothing_so_far() -> None:

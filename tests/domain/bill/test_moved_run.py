@@ -180,8 +180,7 @@ def test_a_smaller_disk_of_its_own_must_hold_what_was_on_the_larger_one() -> Non
 
 
 @pytest.mark.parametrize(
-    ("distribution", "slow"),
-    [(None, "1.0000"), *((word, "1.4850") for word in DISTRIBUTIONS)],
+    ("distribution", "slow"), [(None, "1.0000"), *((word, "1.4850") for word in DISTRIBUTIONS)]
 )
 def test_a_job_that_is_distributed_shares_the_work(distribution: str | None, slow: str) -> None:
     """Two GPUs at 97% of one together: one did it all, but not where the job says otherwise.

@@ -4,10 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.bill.type_rate import (
-    cluster_usd_per_hour,
-    share_beside_cpu_type,
-)
+from sageaudit.domain.bill.type_rate import cluster_usd_per_hour, share_beside_cpu_type
 from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.domain.prices.market import Market
 from tests.fakes.jobs import FixedPrices, gpu_type, instance_type, job, known, market

@@ -289,7 +289,7 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
     ("kind", "changes", "field", "value"),
     [
         # absent is None or empty, never False or 0
-        *((TRAINING, {}, field, None) for field in ("warm_pool", "parent", "batch",
+        *((TRAINING, {}, field, None) for field in ("warm_pool", "parent",
           "output_compression", "image_pull_in_download", "data_pinned",
           "objective")),
         *((TRAINING, {}, field, ()) for field in ("metric_names", "uploads")),
@@ -382,7 +382,8 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
         (TRANSFORM, {"LabelingJobArn": "", "FailureReason": ""}, "failure", None),
         (TRANSFORM, {"TransformInput": TRANSFORMED}, "data_pinned", True),
         (TRANSFORM, {}, "data_pinned", None),
-        (TRANSFORM, {"BatchStrategy": ...}, "batch", TransformBatching(None, None, None)),
+        (TRAINING, {}, "batch", TransformBatching()),
+        (TRANSFORM, {"BatchStrategy": ...}, "batch", TransformBatching()),
         (TRANSFORM, {"MaxConcurrentTransforms": 1, "MaxPayloadInMB": 6}, "batch",
          TransformBatching("MultiRecord", 1, 6)),
         # 0 concurrent transforms leave it to the container, as if none were given
@@ -418,7 +419,7 @@ def test_a_tuning_jobs_plan_is_read() -> None:
         {
             **ANSWERS[TUNING]["HyperParameterTuningJobConfig"],
             "ResourceLimits": {"MaxNumberOfTrainingJobs": 30, "MaxParallelTrainingJobs": 3},
-        },
+        }
     )
     assert (found.launched, found.strategy, found.early_stopping) == (10, "Bayesian", "Auto")
     assert (found.max_jobs, found.max_parallel) == (30, 3)

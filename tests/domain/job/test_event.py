@@ -135,18 +135,12 @@ FORGED: dict[str, list[tuple[str, Any]]] = {
         ("detail/TrainingJobName", "another-job"),
         *(("detail/TrainingJobArn", x) for x in OTHER_ARNS),
     ],
-    "wrong_account": [
-        ("detail/TrainingJobArn", OTHER),
-        *(("account", x) for x in NO_ACCOUNTS),
-    ],
+    "wrong_account": [("detail/TrainingJobArn", OTHER), *(("account", x) for x in NO_ACCOUNTS)],
     "wrong_region": [
         ("detail/TrainingJobArn", ARN.replace(REGION, "eu-west-1")),
         *(("region", x) for x in ("eu-west-1", "us-east-1\nx", None)),
     ],
-    "region_disagrees": [
-        ("region", NEAR),
-        ("detail/TrainingJobArn", ARN.replace(REGION, NEAR)),
-    ],
+    "region_disagrees": [("region", NEAR), ("detail/TrainingJobArn", ARN.replace(REGION, NEAR))],
     "account_disagrees": [
         ("account", "222233334444"),
         ("detail/TrainingJobArn", ARN.replace(ACCOUNT, "222233334444")),

@@ -140,10 +140,7 @@ def test_a_rate_is_of_a_month(
     ("usage", "why"),
     [
         # on-demand cost of covered hours is not paid, and the plan's is no price of an hour more
-        (
-            under_plan("9", "0"),
-            "hours under a Savings Plan are not in it: --amortised counts",
-        ),
+        (under_plan("9", "0"), "hours under a Savings Plan are not in it: --amortised counts"),
         (FREE, "all of it cost $0, and a free tier is not a rate"),
         (line("1.3332", "0.09"), "only 0.09 hours were used, and 0.1 are needed"),
         (line("1.3332", "0.1", places=CENT), "the report rounds its costs so much that 0.1 hours"),

@@ -126,10 +126,7 @@ def test_what_no_audit_covers_has_its_share() -> None:
 
 def test_one_side_only_is_said_and_has_no_difference() -> None:
     """What AWS alone has, and what the history alone has."""
-    found = held(
-        [metered(M5, "4", "0.92")],
-        [audited("USE1-Train:ml.p3.2xlarge", "1", "3.83")],
-    )
+    found = held([metered(M5, "4", "0.92")], [audited("USE1-Train:ml.p3.2xlarge", "1", "3.83")])
     alone = only(found.with_presence(Presence.ONLY_IN_AWS))
     ours = only(found.with_presence(Presence.ONLY_IN_HISTORY))
     assert (alone.usage, ours.usage) == (M5, "USE1-Train:ml.p3.2xlarge")
@@ -152,10 +149,7 @@ def test_by_job_each_job_stands_beside_its_own_lines() -> None:
             metered(M5, "5", "1.15", resource=ARN + "by-hand"),
             metered("USE1-Host:ml.m5.xlarge", "9", "2", resource="arn:aws:sagemaker:x:endpoint/e"),
         ],
-        [
-            audited(M5, "2", "0.47", job=ARN + "Job-A"),
-            audited(M5, "1", "0.23", job=ARN + "lost"),
-        ],
+        [audited(M5, "2", "0.47", job=ARN + "Job-A"), audited(M5, "1", "0.23", job=ARN + "lost")],
     )
     assert only(found.with_presence(Presence.MATCHED)).job == ARN + "job-a"
     assert only(found.with_presence(Presence.ONLY_IN_HISTORY)).job == ARN + "lost"

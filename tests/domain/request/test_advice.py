@@ -29,14 +29,14 @@ def asked(audits: list[AuditDocument], changes: dict[str, Any] | None = None) ->
     """The rules whose advice a request ignores."""
     kind = JobKind.TRAINING
     request = Request(kind, body(kind, changes), "training job", CREATE[kind])
-    return [item.rule for item in ignored(request, audits)]
+    return [item.finding["rule"] for item in ignored(request, audits)]
 
 
 def test_advice_whose_old_value_still_stands_is_ignored() -> None:
     """It is told once, with the number of runs that were told it."""
     request = Request(JobKind.TRAINING, body(), "training job", CREATE[JobKind.TRAINING])
     [item] = ignored(request, [audit(finding(), name="new"), audit(finding(), name="old")])
-    assert (item.rule, item.run, item.runs, item.usd) == ("cheaper-type", "new", 2, 2)
+    assert (item.finding["rule"], item.run, item.runs, item.usd) == ("cheaper-type", "new", 2, 2)
 
 
 def test_advice_that_was_taken_is_not_repeated() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 from itertools import groupby
 
 from hypothesis import example, given
@@ -11,10 +10,8 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.usage.activity import GAP_S, any_of, gpu_works, states, together
 from sageaudit.domain.usage.measure import _normal, _normal_all
-from sageaudit.domain.usage.plot import _means
 from sageaudit.domain.usage.series import (
     Series,
-    mean,
     mean_of_hosts,
     pairs,
     percentile,
@@ -106,17 +103,3 @@ def test_pairs_means_and_picked_points(
     picked = {host: tuple(line.values[at] for at in kept) for host, line in hosts.items()}
     some = {host: values for host, values in picked.items() if set(values) - {None}}
     assert {host: line.values for host, line in pick_all(hosts, kept).items()} == some
-
-
-@given(
-    hosts=st.lists(st.lists(POINT, min_size=12, max_size=12), min_size=1, max_size=4),
-    width=st.integers(1, 13),
-)
-def test_means_of_a_plot(hosts: list[list[float | None]], width: int) -> None:
-    """To the same digit with missing points and without."""
-    lines = [Series(tuple(values)) for values in hosts]
-    for start, found in zip(range(0, 12, width), _means(lines, 12, width), strict=True):
-        points = [value for values in hosts for value in values[start : start + width]]
-        known = [value for value in points if value is not None]
-        plain = Decimal(mean(known)).quantize(Decimal("0.1")) if known else None
-        assert str(found) == str(plain)

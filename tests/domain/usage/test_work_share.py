@@ -83,8 +83,7 @@ def test_spot_is_counted_by_its_share_of_the_billed_phases() -> None:
 
 
 @pytest.mark.parametrize(
-    ("instance", "expected"),
-    [(GPUS, ("gpu_hours", 4)), ("ml.m5.2xlarge", ("vcpu_hours", 8))],
+    ("instance", "expected"), [(GPUS, ("gpu_hours", 4)), ("ml.m5.2xlarge", ("vcpu_hours", 8))]
 )
 def test_gpus_are_counted_where_there_are_any_and_else_vcpus(
     instance: str, expected: tuple[Unit, int]

@@ -137,11 +137,7 @@ _CORE = every(
     volume_gb=30,
 )
 _TWO = every(
-    "first-tries",
-    "ml.g5.2xlarge",
-    day(21, 9),
-    30,
-    *of(Shown(1, 0.5, 104, 21, 3, wobble=0.3), 3, 4),
+    "first-tries", "ml.g5.2xlarge", day(21, 9), 30, *of(Shown(1, 0.5, 104, 21, 3, wobble=0.3), 3, 4)
 )
 
 

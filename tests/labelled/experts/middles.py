@@ -6,17 +6,7 @@ More cores at work: the GPU-hours are idle, the dollars may be honest, so low is
 
 from __future__ import annotations
 
-from tests.labelled.expert import (
-    CKPT,
-    HUGGING,
-    LOSS_OK,
-    between,
-    cents,
-    expert,
-    healthy,
-    job,
-    usd,
-)
+from tests.labelled.expert import CKPT, HUGGING, LOSS_OK, between, cents, expert, healthy, job, usd
 from tests.labelled.machine import Shown
 
 NOT = ("idle-start", "idle-tail", "gpu-too-big", "some-gpus-unused")

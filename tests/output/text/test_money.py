@@ -104,8 +104,7 @@ def test_a_sum_is_as_certain_as_its_parts(figures: tuple[Figure, ...], shown: st
 
 
 @pytest.mark.parametrize(
-    ("amount", "shown"),
-    [("2", "+$2.00"), ("-2", "-$2.00"), ("0", "$0.00"), ("0.001", "<$0.01")],
+    ("amount", "shown"), [("2", "+$2.00"), ("-2", "-$2.00"), ("0", "$0.00"), ("0.001", "<$0.01")]
 )
 def test_a_difference_has_its_sign(amount: str, shown: str) -> None:
     """About, where it rests on an estimate."""

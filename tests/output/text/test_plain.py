@@ -13,7 +13,7 @@ from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text.alert_card import card_of
-from sageaudit.output.text.attributes import attributes_of
+from sageaudit.output.text.card import attributes_of
 from sageaudit.output.text.plain import message
 from tests.fakes.alerts import alert
 from tests.fakes.documents import document, finding, fix, job, lost_document

@@ -100,7 +100,7 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
     ]
     nothing = document(findings=[], avoidable_usd=Decimal(0), possible_usd=Decimal(0))
     assert [*since_last_alert(nothing, AlertDecision(AlertKind.CORRECTION, corrects=IDLE))] == [
-        ("We said on 2026-05-20", "IDLE 40 GPU-hours. Do not act on it."),
+        ("We said on 2026-05-20", "IDLE 40 GPU-hours. Do not act on it.")
     ]
 
 
@@ -143,10 +143,7 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
         (
             document(findings=[finding()]),
             document(findings=[type_finding()]),
-            (
-                "gpu-underused ($1.53) is found now",
-                "download-dominates ($0.51) is no longer found",
-            ),
+            ("gpu-underused ($1.53) is found now", "download-dominates ($0.51) is no longer found"),
         ),
         (
             document(findings=[finding()]),

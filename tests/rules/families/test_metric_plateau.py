@@ -14,7 +14,6 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Direction, Objective
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
-from sageaudit.domain.usage.plot import plot_curve
 from tests.fakes.jobs import START, job, phases, ran, series, usage
 from tests.fakes.judging import outcome, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, lines, row
@@ -54,9 +53,6 @@ test_cases = cases(
     # From minute 50 to the last point at 119: 4140 of 7200 s of $3.03.
     row(finds(usd=usd(Decimal("1.515") * 4140 / 3600), severity="low", evidence={"cut_s": 4140}),
         TWO_HOURS, reported(falls(40))),
-    "The plot is the curve itself. So that it can be shown when CloudWatch no longer has it.",
-    row(finds(evidence={"series": plot_curve("validation:loss",
-        reported(falls(40)).curves["validation:loss"])}), TWO_HOURS, reported(falls(40))),
     "Exactly fifteen minutes after the patience are enough.",
     # A run of 80 minutes: flat from 54 on, 10 points of patience, the last point at 79.
     row(finds(evidence={"cut_s": 900}), ran(4800, "ml.g5.2xlarge"), reported(falls(54, 80),
@@ -170,8 +166,7 @@ test_cases = cases(
 
 
 @pytest.mark.parametrize(
-    "values",
-    [[None] * 200, [1.0], [0.0] * 120, [-5.0] * 120, [1e300] * 120, [float("nan")] * 120],
+    "values", [[None] * 200, [1.0], [0.0] * 120, [-5.0] * 120, [1e300] * 120, [float("nan")] * 120]
 )
 def test_odd_values_do_not_raise(values: list[float | None]) -> None:
     """Gaps, a single point, zeros, negatives and numbers past all measure."""

@@ -61,8 +61,6 @@ test_cases = cases(
     "An accelerator that nobody measures is unknown. Trainium has no metric.",
     row("unknown: accelerator_unseen", transform(instance=TRAINIUM), cpu_alone([40] * 60),
         on=MARKET),
-    "Without settings it is unknown.",
-    row("unknown: batch_unknown", transform(batch=None), used(cpu=[12] * 60)),
     "Not set means one unless the container says otherwise.",
     # AWS's default is 1; the sentence does not claim that somebody set it.
     row(finds("MaxConcurrentTransforms is not set, and…", fix=[("…", None, 8)]), transform(None),

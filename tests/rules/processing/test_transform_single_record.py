@@ -39,6 +39,4 @@ test_cases = cases(
     row("not applicable: …GPU is busy…", transform(instance="ml.g4dn.xlarge"), used(cpu=[5] * 60,
         gpu=[80] * 60)),
     row("unknown: metric_missing", transform(instance="ml.g4dn.xlarge"), used(cpu=[5] * 60)),
-    "Without settings it is unknown.",
-    row("unknown: batch_unknown", transform(batch=None), used(cpu=[20] * 60)),
 )  # fmt: skip

@@ -14,10 +14,7 @@ SPOT = {"EnableManagedSpotTraining": True}
     ("path", "value"),
     [
         ("ResourceConfig.KeepAlivePeriodInSeconds", 600),
-        (
-            "ResourceConfig.TrainingPlanArn",
-            PLAN,
-        ),
+        ("ResourceConfig.TrainingPlanArn", PLAN),
         ("ResourceConfig.InstancePreferences", [{"InstanceType": "ml.m5.xlarge"}]),
     ],
 )

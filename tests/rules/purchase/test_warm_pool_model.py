@@ -23,9 +23,7 @@ def test_an_earlier_run_is_counted_back_from_its_end() -> None:
     """An hour of work after two minutes of Starting."""
     run = earlier_run(1)
     times = times_of_earlier(run)
-    assert times == RunTimes(
-        run.ended_at - timedelta(seconds=3720), run.ended_at, Decimal(120), HOUR
-    )
+    assert times == RunTimes(run.ended_at - timedelta(seconds=3720), run.ended_at, Decimal(120))
     assert times_of_earlier(earlier_run(1, phase_s={"Training": HOUR})) is None
     assert times_of_earlier(earlier_run(1, elapsed_s=Decimal(0))) is None
 
@@ -34,7 +32,7 @@ def test_a_job_says_when_it_was_requested() -> None:
     """Unknown when a phase has no end, or the run no times."""
     run = job()
     assert times_of(run) == RunTimes(
-        START - timedelta(minutes=2), START + timedelta(hours=3), Decimal(120), Decimal(10800)
+        START - timedelta(minutes=2), START + timedelta(hours=3), Decimal(120)
     )
     assert times_of(job(phases=(Phase("Starting", START, None, billed=False),))) is None
     assert times_of(job(training_s=None, ended_at=None)) is None

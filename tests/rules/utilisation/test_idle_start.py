@@ -11,13 +11,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes import trainium
-from tests.fakes.jobs import (
-    Points,
-    phases,
-    ran,
-    series,
-    usage,
-)
+from tests.fakes.jobs import Points, phases, ran, series, usage
 from tests.fakes.judging import outcome
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 from tests.fakes.trainium import MARKET, TRAINIUM

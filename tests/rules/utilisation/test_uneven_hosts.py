@@ -12,11 +12,7 @@ from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
 RULE = "uneven-hosts"
 TWO = ran(7200, "ml.m5.4xlarge", 2)
 FOUR_PROCESS = ran(
-    7200,
-    "ml.m5.4xlarge",
-    4,
-    kind=JobKind.PROCESSING,
-    phases=phases(("Processing", 7200)),
+    7200, "ml.m5.4xlarge", 4, kind=JobKind.PROCESSING, phases=phases(("Processing", 7200))
 )
 SPARK = replace(
     FOUR_PROCESS,

@@ -78,12 +78,7 @@ def test_a_merged_finding_of_a_tuning_job_follows_its_sections() -> None:
 
 def test_a_tuning_job_is_judged_by_its_sections_too() -> None:
     """Its family is its ARN."""
-    sweep = replace(
-        RAN,
-        kind=JobKind.TUNING,
-        name="sweep",
-        arn=SWEEP,
-    )
+    sweep = replace(RAN, kind=JobKind.TUNING, name="sweep", arn=SWEEP)
     rule = next(one for one in RULES.rules if one.scope is TuningCase)
     off = RuleChoices(off=frozenset({rule.name.name}))
     policy = Policy(sections=(Section(sweep.arn, None, None, off),))

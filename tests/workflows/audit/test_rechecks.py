@@ -17,15 +17,7 @@ from sageaudit.workflows.audit.judge import audit_tuning
 from tests.fakes.dependencies import House
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.workflows.audit import test_families as families
-from tests.workflows.audit.test_roll_up import (
-    NOW,
-    TUNING_ARN,
-    house,
-    summed,
-    sweep,
-    trial,
-    tuned,
-)
+from tests.workflows.audit.test_roll_up import NOW, TUNING_ARN, house, summed, sweep, trial, tuned
 
 DAY = timedelta(days=1)
 

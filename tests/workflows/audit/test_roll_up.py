@@ -14,14 +14,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing
-from sageaudit.workflows.audit.attempt import (
-    Audited,
-    Caller,
-    Later,
-    Outcome,
-    Repeated,
-    Wait,
-)
+from sageaudit.workflows.audit.attempt import Audited, Caller, Later, Outcome, Repeated, Wait
 from tests.fakes.dependencies import House, SaidMetrics
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 

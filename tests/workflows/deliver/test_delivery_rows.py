@@ -330,9 +330,7 @@ CASES: Mapping[str, Sequence[Case]] = {
         ),
         redriven_after(6, BUSY),
     ],
-    "sent; 61 posted, 60 seen; DeliveryFailed 1, NoticesSent 60": [
-        Case(bucket("30"), count=60),
-    ],
+    "sent; 61 posted, 60 seen; DeliveryFailed 1, NoticesSent 60": [Case(bucket("30"), count=60)],
     "sent; 2 posted, 2 seen, 1 marked; DeliveryFailed 1, NoticesSent 1": [
         once(rollup),
         once(answers(503, "", shown=True, retry_after="120")),
@@ -352,9 +350,7 @@ CASES: Mapping[str, Sequence[Case]] = {
         on_sns(says(sns_error("InternalError", 500), shown=True)),
         on_sns(says(ResponseParserError("not XML"), shown=True)),
     ],
-    UNKNOWN_OF_40: [
-        arriving(until(DAY_S, rollup), 40, 2_160),
-    ],
+    UNKNOWN_OF_40: [arriving(until(DAY_S, rollup), 40, 2_160)],
     "unexpected_answer; 1 posted, 1 seen; NotifyUnknown 1; redriven, 1 marked": [
         Case(html()),
         once(html()),
@@ -368,7 +364,7 @@ CASES: Mapping[str, Sequence[Case]] = {
         *(Case(answers(s, "", location="https://x.example/")) for s in (307, 308)),
     ],
     "channel_broken; 25 posted, 0 seen; NotifyFailed 25; redriven 25": [
-        arriving(GONE, 25, 3 * DAY_S / 25),
+        arriving(GONE, 25, 3 * DAY_S / 25)
     ],
     "channel_broken; 1 posted, 0 seen; NotifyFailed 1; redriven": [
         Case(answers(410, "channel_is_archived")),
@@ -380,7 +376,7 @@ CASES: Mapping[str, Sequence[Case]] = {
         both(GONE, works),
     ],
     "sent; 2 posted, 1 seen; NoticesSent 1": [
-        with_cached_webhook(slack_is(first(GONE)), _set("store", value=WEBHOOK), old=True),
+        with_cached_webhook(slack_is(first(GONE)), _set("store", value=WEBHOOK), old=True)
     ],
     "refused; 1 posted, 0 seen; NotifyFailed 1; redriven": [
         *(only_this_one(answers(400, word)) for word in ("invalid_payload", "invalid_blocks")),
@@ -397,7 +393,7 @@ CASES: Mapping[str, Sequence[Case]] = {
         with_store(value=ReadTimeoutError(endpoint_url="https://secretsmanager")),
     ],
     "sent; 1 posted, 1 seen; DeliveryFailed 7, NoticesSent 1": [
-        Case(until(HOUR_S, refuses(NO_NAME))),
+        Case(until(HOUR_S, refuses(NO_NAME)))
     ],
     "sent; 1 posted, 1 seen; DeliveryFailed 1, NoticesSent 1": [
         once(refuses(ChannelUnavailable("no connection (TimeoutError)"))),
@@ -405,15 +401,13 @@ CASES: Mapping[str, Sequence[Case]] = {
         with_ledger(claim_send=[Throttled("later")]),
     ],
     "sent; 24 posted, 24 seen, 4 marked; DeliveryFailed 4, NoticesSent 20": [
-        Case(until(120, hangs), count=20),
+        Case(until(120, hangs), count=20)
     ],
     # the other channel's failures: one metric counts those of all
     "sent; 20 posted, 20 seen; DeliveryFailed 4, NoticesSent 20": [
-        both(until(120, hangs), of="sns", count=20),
+        both(until(120, hangs), of="sns", count=20)
     ],
-    UNKNOWN_OF_60: [
-        arriving(until(3 * DAY_S, hangs), 60, 3 * DAY_S / 60),
-    ],
+    UNKNOWN_OF_60: [arriving(until(3 * DAY_S, hangs), 60, 3 * DAY_S / 60)],
     "secret_unusable; 0 posted, 0 seen; NotifyFailed 1; redriven": [
         with_store(value=secret_error("ResourceNotFoundException")),
         *(
@@ -435,74 +429,64 @@ CASES: Mapping[str, Sequence[Case]] = {
         ),
     ],
     "secret_denied; 0 posted, 0 seen; NotifyFailed 1; redriven": [
-        with_store(value=secret_error("AccessDeniedException")),
+        with_store(value=secret_error("AccessDeniedException"))
     ],
     "denied; 1 posted, 0 seen; NotifyFailed 1; redriven": [
-        on_sns(says(sns_error("AuthorizationError", 403))),
+        on_sns(says(sns_error("AuthorizationError", 403)))
     ],
     "key_unusable; 1 posted, 0 seen; NotifyFailed 1; redriven": [
         *(
             on_sns(says(sns_error(code)))
             for code in ("KMSDisabled", "KMSAccessDenied", "KMSNotFound", "KMSOptInRequired")
-        ),
+        )
     ],
     "sent; 4 posted, 1 seen; DeliveryFailed 3, NoticesSent 1": [
         *(
             on_sns(first(*[says(sns_error(code, 429))] * 3))
             for code in ("Throttled", "KMSThrottling")
-        ),
+        )
     ],
     "sent; 1 posted, 1 seen, 1 marked; NoticesSent 1": [
         once(refuses(Killed())),
         Case(before=[damaged]),
     ],
-    "sent; 2 posted, 2 seen, 1 marked; NoticesSent 1": [
-        once(says(Killed(), shown=True)),
-    ],
+    "sent; 2 posted, 2 seen, 1 marked; NoticesSent 1": [once(says(Killed(), shown=True))],
     "unknown_outcome; 2 posted, 2 seen, 1 marked; NotifyUnknown 1; redriven, 1 marked": [
-        Case(first(says(Killed(), shown=True), says(Killed(), shown=True))),
+        Case(first(says(Killed(), shown=True), says(Killed(), shown=True)))
     ],
-    "sent; 1 posted, 1 seen; DuplicateNotices 1": [
-        with_lost(mark_sent=[Killed()]),
-    ],
-    "sent; 1 posted, 1 seen; DeliveryFailed 12, NoticesSent 1": [
-        away("claim_send", 6),
-    ],
+    "sent; 1 posted, 1 seen; DuplicateNotices 1": [with_lost(mark_sent=[Killed()])],
+    "sent; 1 posted, 1 seen; DeliveryFailed 12, NoticesSent 1": [away("claim_send", 6)],
     "sent; 1 posted, 1 seen, 1 marked; DeliveryFailed 1, NoticesSent 1": [
-        with_lost(claim_send=[Unavailable("no answer")]),
+        with_lost(claim_send=[Unavailable("no answer")])
     ],
     "channel_broken; 1 posted, 0 seen; NotifyFailed 1; redriven, 1 marked": [
-        with_ledger(GONE, mark_failed=[Unavailable("no answer")]),
+        with_ledger(GONE, mark_failed=[Unavailable("no answer")])
     ],
     "channel_broken; 2 posted, 0 seen; DeliveryFailed 1, NotifyFailed 2; redriven": [
         with_dead_letters(errors=[Throttled("later")]),
         with_dead_letters(answers_lost=1),
     ],
     "channel_broken; 6 posted, 0 seen; DeliveryFailed 5, NotifyFailed 6; redriven": [
-        with_dead_letters(errors=[Throttled("later")] * 5),
+        with_dead_letters(errors=[Throttled("later")] * 5)
     ],
     "no reason; 0 posted, 0 seen; ; redriven": [
-        with_ledger(circuit=[Killed() for _ in range(120)]),
+        with_ledger(circuit=[Killed() for _ in range(120)])
     ],
     "gave_up; 1 posted, 0 seen; DeliveryFailed 1, GivenUp 1, NotifyFailed 1; redriven": [
-        aged(3.5, BUSY),
+        aged(3.5, BUSY)
     ],
-    "sent; 0 posted, 0 seen; DuplicateNotices 1": [
-        redriven_after_it_was_sent(),
-    ],
+    "sent; 0 posted, 0 seen; DuplicateNotices 1": [redriven_after_it_was_sent()],
     "sent; 1015 posted, 1000 seen; DeliveryFailed 15, NoticesSent 1000": [
-        redriven_after(0, bucket("30"), letters=1_000),
+        redriven_after(0, bucket("30"), letters=1_000)
     ],
     "malformed_notice; 0 posted, 0 seen; RejectedEvents 1": [
         *malformed("{", "null", "[1]", '{"schema":1,"channel":"slack"}', "x" * 200_000),
         *malformed(numbered_body("sns", 1)),
         *malformed(numbered_body("slack", 1).replace('"schema": 1', '"schema": 2')),
     ],
-    "no_channel; 0 posted, 0 seen; NotifyFailed 1": [
-        Case(channels=("sns",)),
-    ],
+    "no_channel; 0 posted, 0 seen; NotifyFailed 1": [Case(channels=("sns",))],
     "channel_broken key_unusable; 1 posted, 0 seen; NotifyFailed 1; redriven": [
-        both(GONE, says(sns_error("KMSDisabled"))),
+        both(GONE, says(sns_error("KMSDisabled")))
     ],
     "sent; 2 posted, 2 seen, 1 marked; NoticesSent 2": [
         posted_and_not_marked(),

@@ -63,10 +63,7 @@ def history() -> Iterator[SqliteHistory]:
 
 
 def asked(
-    history: SqliteHistory,
-    kept: Kept,
-    source: SqliteHistory | None = None,
-    policy: Policy = ON,
+    history: SqliteHistory, kept: Kept, source: SqliteHistory | None = None, policy: Policy = ON
 ) -> Digested | str:
     """What became of the week's digest."""
 

@@ -187,9 +187,7 @@ def test_a_pipeline_of_ten_steps_has_a_message_a_day_and_the_next_one_speaks_of_
     assert len(story.messages) == 12
 
 
-def test_a_step_that_waits_goes_only_with_a_message_to_its_own_channels(
-    story: FamilyStory,
-) -> None:
+def test_a_step_that_waits_goes_only_with_a_message_to_its_own_channels(story: FamilyStory) -> None:
     """And what corrects a message goes to its channels, whatever the routes say of it then."""
     story.policy = replace(
         story.policy,

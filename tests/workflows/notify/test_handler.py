@@ -97,11 +97,7 @@ def test_a_record_that_cannot_be_read_does_not_stop_its_shard(
     assert counted(printed)["RejectedEvents", None] == len(poison)
     assert printed.count('"record rejected"') == len(poison)
     body, attributes = stream.undecided.sent[0]
-    assert json.loads(body) == {
-        "pk": PK,
-        "sk": "AUDIT#00001",
-        "sequence_number": "2",
-    }
+    assert json.loads(body) == {"pk": PK, "sk": "AUDIT#00001", "sequence_number": "2"}
     assert attributes == {"reason": "malformed_audit", "why": "document cannot be unpacked"}
     reasons = [attributes["reason"] for _, attributes in stream.undecided.sent]
     assert reasons == ["malformed_audit"] * 6 + ["malformed_notice"] * 2 + ["malformed_audit"]

@@ -122,9 +122,7 @@ def test_a_table_that_does_not_answer_is_a_failure_without_an_error(
     assert counts(capsys) == {"SweepFailed": 1}
 
 
-def test_a_defect_is_counted_raised_and_leaves_no_turn(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_defect_is_counted_raised_and_leaves_no_turn(capsys: pytest.CaptureFixture[str]) -> None:
     """Lambda keeps the invocation among the schedule's dead letters."""
     office = an_office()
 

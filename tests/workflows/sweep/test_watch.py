@@ -213,13 +213,7 @@ def test_it_is_told_once_then_its_work_once_and_three_times_at_most() -> None:
     hang, work, blip = (60, HUNG), (30, BUSY), (6, BUSY)
     one = Watch(Run(uses=(work, hang, work, hang, blip, hang, work, hang)))
     told = {minute: kinds for minute in range(0, 350, 15) if (kinds := one.said(minute))}
-    assert told == {
-        90: ["idle"],
-        105: ["at-work"],
-        180: ["idle"],
-        240: ["idle"],
-        255: ["at-work"],
-    }
+    assert told == {90: ["idle"], 105: ["at-work"], 180: ["idle"], 240: ["idle"], 255: ["at-work"]}
     first, over, again, *_ = (card.splitlines()[0] for card in one.cards)
     who = "2 x ml.g4dn.12xlarge training job train"
     assert first == f"{who} has done no GPU work for 57 min: it costs $9.78 an hour"
@@ -301,10 +295,7 @@ PLAN = {
 
 @pytest.mark.parametrize(
     ("more", "costs"),
-    [
-        (SPOT, "it costs at most $9.78 an hour"),
-        (PLAN, "it holds 8 GPUs of prepaid capacity"),
-    ],
+    [(SPOT, "it costs at most $9.78 an hour"), (PLAN, "it holds 8 GPUs of prepaid capacity")],
 )
 def test_a_figure_says_what_it_is(more: Mapping[str, Any], costs: str) -> None:
     """Spot costs less, and prepaid hours have no price."""

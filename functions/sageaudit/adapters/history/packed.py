@@ -16,6 +16,8 @@ from sageaudit.adapters.files.exact_json import from_json, to_json
 
 VERSION = 1
 """Of the dictionary that new values are written with."""
+_MOST_BYTES = 64 * 2**20
+"""Of one value, unpacked: a file of somebody else must not fill the memory."""
 NOT_PACKED = (ValueError, zlib.error, RecursionError)
 """What `unpack` raises for bytes that `pack` did not write."""
 
@@ -34,7 +36,7 @@ def pack_text(text: str) -> bytes:
 def unpack(packed: bytes) -> Any:
     """The value; numbers with a point or an exponent are Decimal. Raises one of NOT_PACKED."""
     unpacker = _unpacker(packed[0] if packed else 0).copy()
-    data = unpacker.decompress(packed[5:])
+    data = unpacker.decompress(packed[5:], _MOST_BYTES)
     if not unpacker.eof or _checksum(data) != packed[1:5]:
         raise ValueError("the packed value is damaged")
     return from_json(data.decode())

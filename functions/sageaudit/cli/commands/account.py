@@ -13,10 +13,7 @@ from sageaudit.cli import options
 from sageaudit.cli.support.history import asking
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.finding_document import (
-    finding_document,
-    other_outcomes,
-)
+from sageaudit.domain.audit.finding_document import finding_document, other_outcomes
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import NOT_NAMED, earlier_run
 from sageaudit.domain.policy.policy import Policy
@@ -44,11 +41,7 @@ Examples:
 @options.POLICY
 @options.PRINTED
 def account(
-    account: str,
-    since: str,
-    where: HistoryOptions,
-    policy: Policy,
-    printed: options.Printed,
+    account: str, since: str, where: HistoryOptions, policy: Policy, printed: options.Printed
 ) -> None:
     """Audits all runs of an account together.
 

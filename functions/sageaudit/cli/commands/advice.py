@@ -82,11 +82,7 @@ def _decide(verb: Verb) -> None:
     @click.option("--reason", help="Why, for those who ask later.")
     @asking.WHERE
     def decided(
-        name: str,
-        by: str | None,
-        until: datetime | None,
-        reason: str | None,
-        where: HistoryOptions,
+        name: str, by: str | None, until: datetime | None, reason: str | None, where: HistoryOptions
     ) -> None:
         now = asking.now()
         last = _last_day(verb, until, now)

@@ -15,8 +15,8 @@ from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
 from sageaudit.cli.support.history.filters import Filters, filters
 from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.text.headline import judged_jobs
 from sageaudit.output.text.money import usd
-from sageaudit.output.text.sparkline import marks
 from sageaudit.output.text.words import counted
 from sageaudit.queries import by as sums
 from sageaudit.queries.columns import columns_of
@@ -27,6 +27,9 @@ from sageaudit.queries.question import AMOUNTS, COUNTS, Sort
 from sageaudit.queries.total import OF_RUNS, Total, together
 
 _LIMIT = 26
+_BLOCKS, _GAP = "▁▂▃▄▅▆▇█", "·"
+_PLAIN_BLOCKS, _PLAIN_GAP = "_.:-=+*#", "?"
+"""For outputs that take ASCII only."""
 _YOUNG_DAYS = 2
 """Our choice: what began today or yesterday is not yet the news."""
 _TITLE = "Avoidable+lost"
@@ -112,9 +115,7 @@ def _all_together(rows: Sequence[Total], *, cut: bool) -> Iterator[str]:
             f"all {len(rows):,} rows: {counted(found.jobs, 'job')}, {figures.spend} spent,"
             f" {figures.waste} avoidable or lost"
         )
-    whole = found.jobs - found.unauditable - found.not_judged - found.partly_judged
-    part = f", {found.partly_judged:,} more in part" if found.partly_judged else ""
-    jobs = f"{whole:,} of {counted(found.jobs, 'job')}{part}"
+    jobs = judged_jobs(found.jobs, found.partly_judged, found.unauditable + found.not_judged)
     yield f"{usd(found.judged_usd)} of {figures.spend} judged: {jobs}"
 
 
@@ -142,8 +143,18 @@ def _show_news(rows: Sequence[Total], length: Length, shown: Shown, today: date)
     values = [row.waste_usd for row in rows[-max(console.width - _BESIDE, 1) :]]
     known = [value for value in values if value is not None]
     if any(known):
-        drawn = marks(values, ascii_only=console.options.ascii_only)
+        drawn = _marks(values, max(known), ascii_only=console.options.ascii_only)
         console.print(Text(f"{_TITLE}  {drawn}  0 to {usd(max(known))}"))
+
+
+def _marks(values: Sequence[Decimal | None], top: Decimal, *, ascii_only: bool) -> str:
+    """One mark for each amount, from 0 to `top`."""
+    blocks, gap = (_PLAIN_BLOCKS, _PLAIN_GAP) if ascii_only else (_BLOCKS, _GAP)
+    last = len(blocks) - 1
+    return "".join(
+        gap if value is None else blocks[min(int(value / top * len(blocks)), last)]
+        for value in values
+    )
 
 
 def _newest(rows: Sequence[Total], today: date) -> Total:

@@ -17,11 +17,7 @@ from rich.text import Text
 
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, gravest
-from sageaudit.cli.support.account.accounts import (
-    OTHER_ACCOUNTS,
-    OtherAccounts,
-    open_session,
-)
+from sageaudit.cli.support.account.accounts import OTHER_ACCOUNTS, OtherAccounts, open_session
 from sageaudit.cli.support.doctor import checkup, permissions
 from sageaudit.cli.support.doctor.checkup import Check, CheckState, not_checked
 from sageaudit.cli.support.doctor.members import members as checked_members

@@ -124,10 +124,7 @@ def _write(rows: Iterable[AuditRow], chosen: Sequence[Field], form: str, path: P
 
 
 def _write_text(
-    rows: Iterable[AuditRow],
-    chosen: Sequence[Field],
-    form: str,
-    write: Callable[[str], object],
+    rows: Iterable[AuditRow], chosen: Sequence[Field], form: str, write: Callable[[str], object]
 ) -> int:
     lines = formats.csv_lines(rows, chosen) if form == "csv" else formats.jsonl_lines(rows, chosen)
     count = -1 if form == "csv" else 0

@@ -124,12 +124,7 @@ def prices() -> None:
     "--component", type=click.Choice(list(COMPONENTS)), help="Price for one kind of job only."
 )
 @options.OUTPUT
-def show(
-    instance_type: str,
-    region: str | None,
-    component: str | None,
-    output: str,
-) -> int:
+def show(instance_type: str, region: str | None, component: str | None, output: str) -> int:
     """Shows the rates of a type, with their date and source.
 
     Of the tables of the package; no AWS account is needed. Where no rate is known, it may be

@@ -81,14 +81,7 @@ SCOPES = {
     AccountCase: "an account's runs (`sageaudit account`)",
     RequestCase: "a request before its job runs (`sageaudit check`)",
 }
-SECTIONS = (
-    "What it checks",
-    "Why it costs",
-    "Saving",
-    "When it is wrong",
-    "What to do",
-    "Sources",
-)
+SECTIONS = ("What it checks", "Why it costs", "Saving", "When it is wrong", "What to do", "Sources")
 """What every page says, in this order: a rule's docstring has a title and a paragraph for each.
 
 A paragraph's further lines are indented.

@@ -79,9 +79,7 @@ Examples:
 )
 @click.option("--all-regions", is_flag=True, help="Scan every region of SageMaker.")
 @click.option(
-    "--limit",
-    type=options.ROWS,
-    help="Audit at most so many jobs: those that ended last.",
+    "--limit", type=options.ROWS, help="Audit at most so many jobs: those that ended last."
 )
 @click.option("--again", is_flag=True, help="Audit also the jobs whose audits are final.")
 @click.option("--dry-run", is_flag=True, help="Print what would be audited and what that costs.")

@@ -189,7 +189,8 @@ def _of_family(
             known = lines[one.line]
             known.pop(name, None)
             known[name] = one  # the newest value is the last
-    paths = {path for of in lines.values() for one in of.values() for path in _paths(one)}
+    every = [one for of in lines.values() for one in of.values()]
+    paths = {path for one in every for path in (one.parameter, *one.also)}
     found: list[Advice] = []
     for values in lines.values():
         *replaced, newest = values
@@ -199,10 +200,6 @@ def _of_family(
         olds = (replace(advice, id=name, new=values[name].new, hits=()) for name in replaced)
         found += [advice, *(replace(old, state=State.CLOSED, comparison=None) for old in olds)]
     return _once(found)
-
-
-def _paths(one: Advised) -> tuple[str, ...]:
-    return one.parameter, *one.also
 
 
 def _once(found: list[Advice]) -> list[Advice]:

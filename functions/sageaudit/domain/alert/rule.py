@@ -23,13 +23,7 @@ from sageaudit.domain.advice.month import (
     month_of,
     severity_of,
 )
-from sageaudit.domain.alert.alert import (
-    CHANGED_USD,
-    Alert,
-    AlertFigures,
-    AlertKind,
-    matters,
-)
+from sageaudit.domain.alert.alert import CHANGED_USD, Alert, AlertFigures, AlertKind, matters
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity

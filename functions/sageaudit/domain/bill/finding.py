@@ -53,8 +53,7 @@ class Bucket(enum.StrEnum):
 
 
 Scalar = str | int | float | Decimal | bool | None
-Evidence = Scalar | list[dict[str, object]]
-"""A value used in the sentence, or small series for a plot (key `plot`)."""
+"""A value of a parameter, or one that a finding's sentence uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ class Found:
     confidence: Confidence
     bucket: Bucket
     summary: str
-    evidence: Mapping[str, Evidence]
+    evidence: Mapping[str, Scalar]
     fix: tuple[Parameter, ...] = ()
     alternatives: tuple[tuple[Parameter, ...], ...] = ()
     change: Change | None = None

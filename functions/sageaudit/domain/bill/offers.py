@@ -12,13 +12,7 @@ from functools import lru_cache
 from sageaudit.domain.bill.candidate import Constraint, TypeRefusal
 from sageaudit.domain.bill.fit import unlike
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.prices.market import (
-    ESTIMATE_WITHIN,
-    InstanceType,
-    Market,
-    Rate,
-    comparable,
-)
+from sageaudit.domain.prices.market import ESTIMATE_WITHIN, InstanceType, Market, Rate, comparable
 
 _KNOWN = Decimal(0)
 _KEPT = 32

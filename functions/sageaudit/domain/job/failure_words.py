@@ -56,16 +56,10 @@ _ALL = (
     ((r"out ?of ?memory", r"\boom\b"), MEMORY),
     ((r"no space left", r"disk is full", r"disk quota"), "disk error"),
     ((r"capacityerror", r"insufficient capacity"), "capacity error"),
-    (
-        (r"data download failed", r"matched no files", r"nosuchkey", r"no such file"),
-        "data error",
-    ),
+    ((r"data download failed", r"matched no files", r"nosuchkey", r"no such file"), "data error"),
     ((r"access ?denied", r"not authorized", r"forbidden"), "permission error"),
     ((r"internal ?server ?error",), AWS_ERROR),
-    (
-        (r"algorithmerror", r"executeuserscripterror", r"traceback", r"exit ?code"),
-        "code error",
-    ),
+    ((r"algorithmerror", r"executeuserscripterror", r"traceback", r"exit ?code"), "code error"),
     ((r"clienterror", r"validationexception"), "request error"),
 )
 """Regular expressions and what they stand for. First match wins.

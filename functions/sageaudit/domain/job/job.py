@@ -183,7 +183,7 @@ class Job:
     objective: Objective | None = None
     """The objective of the tuning job that started it; a tuning job's own is in `tuning`."""
     uploads: tuple[Upload, ...] = ()
-    batch: TransformBatching | None = None
+    batch: TransformBatching = TransformBatching()
 
     @property
     def finished(self) -> bool:

@@ -8,13 +8,7 @@ from typing import Any
 
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kept import DERIVED
-from sageaudit.domain.job.parts import (
-    Direction,
-    Objective,
-    TransformBatching,
-    Tuning,
-    Upload,
-)
+from sageaudit.domain.job.parts import Direction, Objective, TransformBatching, Tuning, Upload
 
 MOST_METRICS = 40
 """MetricDefinitionList and FinalMetricDataList: at most 40 entries."""

@@ -55,9 +55,9 @@ class Upload:
 class TransformBatching:
     """How a transform job sends requests to its container."""
 
-    strategy: str | None
-    max_concurrent: int | None
-    max_payload_mb: int | None
+    strategy: str | None = None
+    max_concurrent: int | None = None
+    max_payload_mb: int | None = None
 
 
 class Direction(enum.Enum):

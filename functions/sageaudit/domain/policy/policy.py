@@ -20,7 +20,6 @@ from sageaudit.domain.job.kept import TAGS
 from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy import digest, discounts, members, watch
-from sageaudit.domain.policy.conditions import Conditions, conditions
 from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.members import Members
@@ -31,7 +30,14 @@ from sageaudit.domain.policy.routes import (
     parse_channels,
     parse_routes,
 )
-from sageaudit.domain.policy.table_reader import HIGHEST, TableReader, is_number, named
+from sageaudit.domain.policy.table_reader import (
+    HIGHEST,
+    Conditions,
+    TableReader,
+    conditions,
+    is_number,
+    named,
+)
 from sageaudit.domain.policy.watch import Watching
 from sageaudit.domain.prices.own_rates import OwnRates
 from sageaudit.domain.privacy.token_shapes import is_name
@@ -306,8 +312,7 @@ def _objectives(reader: TableReader) -> dict[str, Direction]:
 
 
 def _commitment(reader: TableReader) -> Decimal | None:
-    rate = reader.amount("usd_per_hour") if "usd_per_hour" in reader.table else None
-    reader.used.add("usd_per_hour")
+    rate = reader.amount_if_any("usd_per_hour")
     reader.done()
     return rate
 

@@ -11,8 +11,7 @@ from typing import Any, Literal, get_args
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.policy.conditions import Conditions, conditions
-from sageaudit.domain.policy.table_reader import TableReader, named
+from sageaudit.domain.policy.table_reader import Conditions, TableReader, conditions, named
 from sageaudit.errors import BadPolicy
 
 Service = Literal["slack", "teams", "sns"]
@@ -22,7 +21,7 @@ IDLE_RULE = "idle-capacity"
 """What an advice about idle capacity has in place of a rule."""
 CHANNEL_SECRETS = "sageaudit/channel/"
 """A secret without a name of its own is called so, and then like its channel."""
-MOST_CHANNELS = 20
+MOST_CHANNELS = 16
 MOST_NAMED = 90
 """Channels of all routes and the default: one transaction of DynamoDB has the digests for each."""
 _MAX_PER_HOUR = 20
@@ -33,6 +32,8 @@ CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
 _NAME = re.compile(rf"{CHANNEL_NAME}\Z")
 _LONGEST_NAME = 20
 """Of a channel: the environment of a function has 4 KB for the URLs of all their queues."""
+_CONDITIONS = ("account", "tag", "owner", "family", "kind", "rule", "min_severity",
+               "min_usd_per_month")  # fmt: skip
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}\Z")
 _TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}\Z")
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+\Z")
@@ -105,16 +106,8 @@ class Route(Conditions):
 
     def __str__(self) -> str:
         """Its conditions: `tag team=vision, min_severity medium`."""
-        tag = None if self.tag is None else "=".join(self.tag)
-        named = {
-            "account": self.account,
-            "tag": tag,
-            "owner": self.owner,
-            "family": self.family,
-            "kind": self.kind,
-            "rule": self.rule,
-            "min_severity": self.min_severity,
-            "min_usd_per_month": self.min_usd_per_month,
+        named = {key: getattr(self, key) for key in _CONDITIONS} | {
+            "tag": self.tag and "=".join(self.tag)
         }
         return ", ".join(f"{key} {value}" for key, value in named.items() if value is not None)
 
@@ -245,12 +238,9 @@ def _route(
         kind=_one_of(reader, "kind", [kind.value for kind in JobKind]),
         rule=_one_of(reader, "rule", [*sorted(rules), IDLE_RULE]),
         min_severity=_severity(reader),
-        min_usd_per_month=reader.amount("min_usd_per_month")
-        if "min_usd_per_month" in reader.table
-        else None,
+        min_usd_per_month=reader.amount_if_any("min_usd_per_month"),
         to=to,
     )
-    reader.used.add("min_usd_per_month")
     reader.done()
     if not to:
         raise BadPolicy(f"{named(reader.at)} needs to, a list of channels", reader.at)

@@ -1,13 +1,17 @@
-"""Reads a policy's tables: every key is checked for its type, and unknown keys are refused."""
+"""Reads a policy's tables: every key is checked for its type, and unknown keys are refused; which
+jobs a section is about.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from sageaudit.domain.job.ref import is_account_id
 from sageaudit.errors import BadPolicy, KeyPath
 
 HIGHEST = 10**12
@@ -69,6 +73,11 @@ class TableReader:
             raise self.refusal(key, why)
         return Decimal(str(value))
 
+    def amount_if_any(self, key: str) -> Decimal | None:
+        """The same; None where the key is absent."""
+        self.used.add(key)
+        return self.amount(key) if key in self.table else None
+
     def rest(self) -> list[str]:
         """The keys that were not read."""
         return [key for key in self.table if key not in self.used]
@@ -100,3 +109,32 @@ def is_number(value: Any) -> bool:
 
 def _written(part: str) -> str:
     return part if _BARE.match(part) else json.dumps(part)
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """A job matches where it matches all that are given."""
+
+    family: str | None = None
+    tag: tuple[str, str] | None = None
+    account: str | None = None
+
+    def matches_job(self, account: str | None, family: str, tags: Mapping[str, str]) -> bool:
+        """Whether this job matches."""
+        return (
+            self.family in {None, family}
+            and self.account in {None, account}
+            and (self.tag is None or tags.get(self.tag[0]) == self.tag[1])
+        )
+
+
+def conditions(reader: TableReader) -> Conditions:
+    """Those of one section. Raises BadPolicy."""
+    family, tag = reader.take("family", str, None), reader.take("tag", str, None)
+    account = reader.take("account", str, None)
+    name, equals, value = (tag or "").partition("=")
+    if tag is not None and not (name and equals):
+        raise reader.refusal("tag", 'is not written "key=value"')
+    if account is not None and not is_account_id(account):
+        raise reader.refusal("account", "is not an account id of 12 digits")
+    return Conditions(family, (name, value) if tag is not None else None, account)

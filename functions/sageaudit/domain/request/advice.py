@@ -8,7 +8,6 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
-from sageaudit.domain.bill.finding import Bucket, Parameter, Severity
 from sageaudit.domain.request.request import Request
 from sageaudit.domain.request.values import NotKnown
 
@@ -18,21 +17,18 @@ _UNSET = (None, False, "Off", 0, "")
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """One finding of an earlier run, whose fix is not in the request.
-
-    `usd`: what the fix alone would have saved in that run; None without a figure. `runs`: in how
-    many of the audits that were read the same was found.
+    """A finding of an earlier run, whose fix is not in the request. `runs`: in how many of the
+    audits that were read the same was found.
     """
 
-    rule: str
-    id: str
-    severity: Severity
-    bucket: Bucket
-    summary: str
-    fix: tuple[Parameter, ...]
-    usd: Decimal | None
+    finding: FindingDocument
     run: str
-    runs: int
+    runs: int = 1
+
+    @property
+    def usd(self) -> Decimal | None:
+        """What the fix alone would have saved in that run; None without a figure."""
+        return self.finding["saving_alone_usd"]
 
 
 def ignored(request: Request, audits: Sequence[AuditDocument]) -> tuple[Ignored, ...]:
@@ -43,7 +39,7 @@ def ignored(request: Request, audits: Sequence[AuditDocument]) -> tuple[Ignored,
             name = finding["rule"]
             if name not in found:
                 stands = _stands(finding) and _unchanged(request, finding["fix"])
-                found[name] = _of(finding, audit) if stands else None
+                found[name] = Ignored(finding, audit["job"]["name"]) if stands else None
             elif (newest := found[name]) is not None:
                 found[name] = replace(newest, runs=newest.runs + 1)
     return tuple(one for one in found.values() if one is not None)
@@ -64,17 +60,3 @@ def _unchanged(request: Request, fix: Iterable[FixDocument]) -> bool:
         if not (same or value == old or (value in _UNSET and old in _UNSET)):
             return False
     return True
-
-
-def _of(finding: FindingDocument, audit: AuditDocument) -> Ignored:
-    return Ignored(
-        rule=finding["rule"],
-        id=finding["id"],
-        severity=Severity(finding["severity"]),
-        bucket=Bucket(finding["bucket"]),
-        summary=finding["summary"],
-        fix=tuple(Parameter(p["parameter"], p["old"], p["new"]) for p in finding["fix"]),
-        usd=finding["saving_alone_usd"],
-        run=audit["job"]["name"],
-        runs=1,
-    )

@@ -75,9 +75,7 @@ def _is_aws(resource: Mapping[str, Any]) -> bool:
     return kind.startswith(("aws_", "awscc_")) or "/aws" in provider
 
 
-def _resources(
-    listed: object,
-) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], Path]]:
+def _resources(listed: object) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], Path]]:
     """Each resource of the plan, in any module, with its change and the path of its values."""
     for index, item in enumerate(listed if isinstance(listed, list) else []):
         change = item.get("change") if isinstance(item, Mapping) else None

@@ -15,21 +15,7 @@ from typing import Any, Literal, get_args
 
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.output.fixes.ways import (
-    ALWAYS_SENT,
-    LIST,
-    MAPPING,
-    NOTES,
-    TEXT_MAPS,
-    WRITTEN,
-    MappedParameter,
-    ParameterRow,
-    WayStep,
-    grouped,
-    mapped_parameter,
-    request_way,
-    way,
-)
+from sageaudit.output.fixes import ways
 
 Dialect = Literal["sdk-v3", "sdk-v2", "boto3"]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
@@ -37,7 +23,7 @@ _WIDTH = 88
 _INDENT = "    "
 _BEYOND_16_BITS = 0xFFFF
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-_BRACKETS = {MAPPING: ("{", "}"), LIST: ("[", "]")}
+_BRACKETS = {ways.MAPPING: ("{", "}"), ways.LIST: ("[", "]")}
 
 
 def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
@@ -46,42 +32,43 @@ def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
     `kind` is a JobKind's value.
     """
     job_kind = JobKind(kind)
-    rows: list[ParameterRow] = []
+    rows: list[ways.ParameterRow] = []
     comments: list[str] = []
     for parameter in fix:
         row, comment = _row(job_kind, parameter, dialect)
         rows += [row] if row else []
         comments += [f"# {comment}"] if comment else []
-    snippets = [_opened(root, inner, 0, 0) for root, inner in grouped(rows)]
+    snippets = [_opened(root, inner, 0, 0) for root, inner in ways.grouped(rows)]
     return "\n".join([*snippets, *dict.fromkeys(comments)])
 
 
 def _row(
     kind: JobKind, fix: FixDocument, dialect: Dialect
-) -> tuple[ParameterRow | None, str | None]:
+) -> tuple[ways.ParameterRow | None, str | None]:
     """The parameter's row, or None with a comment that says why; a row may have a comment too."""
-    mapped = mapped_parameter(kind, fix["parameter"])
+    mapped = ways.mapped_parameter(kind, fix["parameter"])
     new = fix["new"]
     if mapped is None:
         return None, f"no argument: {_as_comment(fix)}"
     if dialect == "boto3":
         value = _in_request(mapped, new)
-        return ParameterRow(request_way(kind, mapped), value, new is None), None
+        return ways.ParameterRow(ways.request_way(kind, mapped), value, new is None), None
     text = mapped.names.v3 if dialect == "sdk-v3" else mapped.names.v2
     if text is None:
         return None, f"no argument: {_as_comment(fix)}"
-    if new is None and text in ALWAYS_SENT:
+    if new is None and text in ways.ALWAYS_SENT:
         return None, f"no argument: {_as_comment(fix)} (the SDK always sends {text.split()[-1]})"
-    sdk_way, note, instead = way(text, mapped.user_names), NOTES.get(text), WRITTEN.get(text, {})
+    sdk_way, note = ways.way(text, mapped.user_names), ways.NOTES.get(text)
+    instead = ways.WRITTEN.get(text, {})
     if (new is None or isinstance(new, str)) and new in instead:
-        return ParameterRow(sdk_way, instead[new], removed=False), note
+        return ways.ParameterRow(sdk_way, instead[new], removed=False), note
     value = _in_request(mapped, new) if mapped.pattern.startswith("Environment.") else new
-    return ParameterRow(sdk_way, value, new is None), note
+    return ways.ParameterRow(sdk_way, value, new is None), note
 
 
-def _in_request(mapped: MappedParameter, value: Any) -> Any:
+def _in_request(mapped: ways.MappedParameter, value: Any) -> Any:
     """The value as the request takes it: maps of the request contain strings only."""
-    if value is None or TEXT_MAPS.isdisjoint(mapped.pattern.split(".")[:-1]):
+    if value is None or ways.TEXT_MAPS.isdisjoint(mapped.pattern.split(".")[:-1]):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -93,10 +80,10 @@ def _as_comment(fix: FixDocument) -> str:
     return f"remove {path}" if fix["new"] is None else f"{path} = {_python(fix['new'])}"
 
 
-def _opened(step: WayStep, rows: list[ParameterRow], depth: int, begins: int) -> str:
+def _opened(step: ways.WayStep, rows: list[ways.ParameterRow], depth: int, begins: int) -> str:
     """The call, list or mapping of a step; `begins` is its column on the line."""
-    items = [_before(step, WayStep(step.label)) + _python(step.name)] if step.label else []
-    for inner, rest in grouped(rows):
+    items = [_before(step, ways.WayStep(step.label)) + _python(step.name)] if step.label else []
+    for inner, rest in ways.grouped(rows):
         name = _before(step, inner)
         if inner.opens:
             items.append(name + _opened(inner, rest, depth + 1, len(name)))
@@ -113,11 +100,11 @@ def _opened(step: WayStep, rows: list[ParameterRow], depth: int, begins: int) ->
     return "\n".join([opening, textwrap.indent("\n".join(body), _INDENT), closing])
 
 
-def _before(parent: WayStep, step: WayStep) -> str:
+def _before(parent: ways.WayStep, step: ways.WayStep) -> str:
     """The text before a value: its key, its argument's name, or nothing in a list."""
-    if parent.opens == LIST:
+    if parent.opens == ways.LIST:
         return ""
-    return f"{_python(step.name)}: " if parent.opens == MAPPING else f"{step.name}="
+    return f"{_python(step.name)}: " if parent.opens == ways.MAPPING else f"{step.name}="
 
 
 def _python(value: Any) -> str:

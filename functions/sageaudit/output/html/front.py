@@ -22,6 +22,7 @@ from sageaudit.output.text.finding import parts_of
 from sageaudit.output.text.headline import (
     account_headline,
     coverage_headline,
+    judged_jobs,
     outside_words,
     part_of_judged,
     period_words,
@@ -100,8 +101,6 @@ def _worth(report: AccountReport, sums: Sums, rule: RuleSums, bucket: Bucket) ->
 def _tiles(report: AccountReport) -> Markup:
     total, before = report.total, report.before
     found, then = of_sums(total), of_sums(before.total) if before else None
-    whole = total.jobs - total.unauditable - total.not_judged - total.partly_judged
-    part = f", {total.partly_judged:,} more in part" if total.partly_judged else ""
     judged = Figure(total.judged_usd if found.spend.usd is not None else None)
     of_spend = f"{share(total.judged_usd, total.total_usd)} of spend; " if total.total_usd else ""
     idle = _NO_SUM
@@ -111,29 +110,17 @@ def _tiles(report: AccountReport) -> Markup:
     if found.lost.most and total.total_usd:
         lost = f"{share(found.lost.most, total.total_usd)} of spend"
 
-    def note(words: str, now: Figure, earlier: Figure | None) -> str:
-        return "; ".join(filter(None, (words, _against(now, earlier))))
+    def note(words: str, name: str) -> str:
+        earlier = getattr(then, name) if then else None
+        return "; ".join(filter(None, (words, _against(getattr(found, name), earlier))))
 
+    jobs = judged_jobs(total.jobs, total.partly_judged, total.unauditable + total.not_judged)
+    judged_part = part_of_judged(found.avoidable, total)
     return tiles(
-        (
-            "avoidable",
-            "Avoidable",
-            str(found.avoidable),
-            note(part_of_judged(found.avoidable, total), found.avoidable, then and then.avoidable),
-        ),
-        (
-            "spent",
-            "Spend",
-            str(found.spend),
-            note(counted(total.jobs, "job"), found.spend, then and then.spend),
-        ),
-        (
-            "judged",
-            "Judged",
-            str(judged),
-            f"{of_spend}{whole:,} of {counted(total.jobs, 'job')}{part}",
-        ),
-        ("lost", "Lost", str(found.lost), note(lost, found.lost, then and then.lost)),
+        ("avoidable", "Avoidable", str(found.avoidable), note(judged_part, "avoidable")),
+        ("spent", "Spend", str(found.spend), note(counted(total.jobs, "job"), "spend")),
+        ("judged", "Judged", str(judged), f"{of_spend}{jobs}"),
+        ("lost", "Lost", str(found.lost), note(lost, "lost")),
         ("possible", "Possible", str(found.possible), f"worth a trial; {_NO_SUM}"),
         ("idle", "Idle capacity", str(found.idle), idle),
     )

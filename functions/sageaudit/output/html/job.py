@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
-from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.job.job import duration
 from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.figure import drawing, figure, table, waterfall
@@ -14,23 +13,12 @@ from sageaudit.output.html.findings import findings
 from sageaudit.output.html.markup import Child, Markup, join, tag
 from sageaudit.output.html.page import section, tiles
 from sageaudit.output.html.usage_charts import usage_charts
+from sageaudit.output.text import notes
 from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.idle_capacity import IDLE_LABEL, UNIT_WORDS, idle_sentence
 from sageaudit.output.text.links import links
 from sageaudit.output.text.money import Figure, share
-from sageaudit.output.text.notes import (
-    belongs_to,
-    line_cells,
-    money_notes,
-    not_applicable,
-    phase_cost,
-    pool_note,
-    ran_in,
-    ran_on,
-    unchecked,
-    when,
-)
 from sageaudit.output.text.words import capitalised, number
 
 _REST = "rest"
@@ -61,7 +49,7 @@ def job_body(job: JobReport) -> Markup:
             section("Where the money went", _money(document)),
             section("Jobs of this tuning job", _children(document)),
             section("The bill", _bill(document)),
-            section("What was not judged", _listed(unchecked(document))),
+            section("What was not judged", _listed(notes.unchecked(document))),
             section("The rules that did not fire", _quiet(document)),
         ]
     )
@@ -110,7 +98,7 @@ def _lead(document: AuditDocument) -> Markup:
 
 
 def _facts(job: JobDocument) -> str:
-    facts = (ran_on(job), when(job), belongs_to(job), ran_in(job))
+    facts = (notes.ran_on(job), notes.when(job), notes.belongs_to(job), notes.ran_in(job))
     return " · ".join(fact for fact in facts if fact)
 
 
@@ -138,7 +126,7 @@ def _doubts(document: AuditDocument) -> Markup | None:
     idle = idle_sentence(document)
     doubts = [
         *document["not_judged"],
-        pool_note(document),
+        notes.pool_note(document),
         f"{IDLE_LABEL}: {idle}" if idle else None,
     ]
     return _listed([line for line in doubts if line], "doubts")
@@ -174,9 +162,8 @@ def _bill(document: AuditDocument) -> Markup | None:
     numbers = ("Quantity", "Rate", "USD")
     titles = ("Item", *numbers, "Price")
     foot = ("Total", "", "", str(of_document(document).spend), "")
-    notes = [*money_notes(document), *(n for n in document["bill"]["notes"] if n == NOT_IN_IT)]
-    rows = table(titles, map(line_cells, lines), "The bill", numbers=numbers, foot=foot)
-    return join([rows, _listed(list(map(capitalised, notes)), "notes")])
+    rows = table(titles, map(notes.line_cells, lines), "The bill", numbers=numbers, foot=foot)
+    return join([rows, _listed(list(map(capitalised, notes.money_notes(document))), "notes")])
 
 
 def _quiet(document: AuditDocument) -> Markup | None:
@@ -186,7 +173,7 @@ def _quiet(document: AuditDocument) -> Markup | None:
         parts.append(tag("p", f"Clear: {', '.join(document['clear'])}."))
     if rules := document["not_applicable"]:
         reasons = _listed([f"{one['rule']}: {one['reason']}" for one in rules])
-        summary = tag("summary", not_applicable(rules, "reasons below"))
+        summary = tag("summary", notes.not_applicable(rules, "reasons below"))
         parts.append(tag("details", summary, reasons, class_="data"))
     return join(parts) if parts else None
 
@@ -249,7 +236,7 @@ def _phases(document: AuditDocument, colours: dict[str, str]) -> Markup:
         (
             (tag("i", class_=_kind(phase, colours)), phase["name"]),
             duration(phase["seconds"]),
-            phase_cost(phase, document["bill"]),
+            notes.phase_cost(phase, document["bill"]),
         )
         for phase in phases[:_PHASES]
     ]

@@ -24,12 +24,7 @@ _MILLION = 1_000_000
 FIRST = 100
 """Rows that are laid out at once; the others are drawn when they are asked for."""
 _NOTHING = frozenset({"$0.00", "-"})
-_JUDGED = {
-    Judged.YES: "yes",
-    Judged.PARTLY: "in part",
-    Judged.NO: "no",
-    None: "unknown",
-}
+_JUDGED = {Judged.YES: "yes", Judged.PARTLY: "in part", Judged.NO: "no", None: "unknown"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +168,7 @@ def _varies(column: TableColumn, heads: Sequence[Head]) -> bool:
 def _head(column: TableColumn) -> Markup:
     number = column.figure or column.number
     return tag(
-        "th",
-        column.title,
-        scope="col",
-        class_="n" if number else None,
-        data_more=not column.first,
+        "th", column.title, scope="col", class_="n" if number else None, data_more=not column.first
     )
 
 

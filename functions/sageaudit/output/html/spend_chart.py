@@ -87,9 +87,7 @@ def _bar(at: int, count: int, pair: tuple[date, Sums], top: Decimal, step: Step)
 
 def _legend() -> Markup:
     return tag(
-        "span",
-        (tag("span", tag("i", class_=kind), word) for word, kind in _KINDS),
-        class_="legend",
+        "span", (tag("span", tag("i", class_=kind), word) for word, kind in _KINDS), class_="legend"
     )
 
 

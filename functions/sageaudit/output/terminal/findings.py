@@ -11,7 +11,6 @@ from sageaudit.domain.audit.finding_document import FixDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.output.fixes.dialects import Dialect, fix_text
 from sageaudit.output.text.finding import FindingParts, findings_of
-from sageaudit.output.text.sparkline import sparklines
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import assignment, before
 
@@ -42,10 +41,6 @@ def show_finding(finding: FindingParts, console: Console) -> None:
     if finding.set_aside:
         console.print(_block(Text(terminal(finding.set_aside), "dim"), 4))
         return
-    if finding.evidence:
-        ascii_only = console.options.ascii_only
-        for line in sparklines(finding.evidence, console.width - 4, ascii_only=ascii_only):
-            console.print(_block(Text(terminal(line), "dim"), 4))
     if finding.caveat:
         caveat = Text.assemble(("Caveat: ", "yellow"), terminal(finding.caveat))
         console.print(_block(caveat, 4))
@@ -58,9 +53,7 @@ def show_finding(finding: FindingParts, console: Console) -> None:
 def _show_fix(fix: FixDocument, console: Console) -> None:
     """Prints a line to paste without line breaks: only the terminal may wrap it."""
     line = Text.assemble(
-        "      ",
-        (terminal(assignment(fix)), "green"),
-        (f"  # {terminal(before(fix))}", "dim"),
+        "      ", (terminal(assignment(fix)), "green"), (f"  # {terminal(before(fix))}", "dim")
     )
     console.print(line, soft_wrap=True)
 

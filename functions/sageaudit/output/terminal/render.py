@@ -13,26 +13,14 @@ from rich.text import Text
 from sageaudit.domain.alert.audit_figures import counted_findings
 from sageaudit.domain.audit.document import AuditDocument, PhaseDocument
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.job.job import duration
 from sageaudit.output.terminal import findings
 from sageaudit.output.terminal.layout import heading, line, plain_table
+from sageaudit.output.text import notes
 from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.idle_capacity import IDLE_LABEL, idle_sentence
 from sageaudit.output.text.money import Figure
-from sageaudit.output.text.notes import (
-    belongs_to,
-    line_cells,
-    money_notes,
-    not_applicable,
-    phase_cost,
-    pool_note,
-    ran_in,
-    ran_on,
-    unchecked,
-    when,
-)
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import capitalised
 
@@ -57,7 +45,7 @@ def render(document: AuditDocument, console: Console) -> None:
     _news(document, console)
     _part(console, "Phases", _phases(document, console))
     _part(console, "Bill", _bill(document))
-    for note in (*money_notes(document), *(n for n in document["bill"]["notes"] if n == NOT_IN_IT)):
+    for note in notes.money_notes(document):
         line(console, capitalised(note), "dim", indent=2)
     _part(console, "Where the money went", _waterfall(document, console))
     _part(console, "Jobs of this tuning job", _children(document, console))
@@ -72,8 +60,8 @@ def _head(document: AuditDocument, console: Console) -> None:
     status = (terminal(job["status"]), _STATUS_STYLES.get(job["status"], "bold"))
     name = (terminal(job["name"]), "bold")
     console.print(Text.assemble(name, f"  {job['kind']} job, ", status))
-    place = ", ".join(part for part in (ran_on(job), ran_in(job)) if part)
-    for words in filter(None, (place, belongs_to(job), when(job))):
+    place = ", ".join(part for part in (notes.ran_on(job), notes.ran_in(job)) if part)
+    for words in filter(None, (place, notes.belongs_to(job), notes.when(job))):
         line(console, words)
 
 
@@ -84,7 +72,7 @@ def _news(document: AuditDocument, console: Console) -> None:
     line(console, capitalised(headline(document)), "bold red" if wasted else style)
     for sentence in document["not_judged"]:
         line(console, sentence, "yellow", indent=2)
-    if note := pool_note(document):
+    if note := notes.pool_note(document):
         line(console, note, indent=2)
     if idle := idle_sentence(document):
         console.print()
@@ -92,14 +80,14 @@ def _news(document: AuditDocument, console: Console) -> None:
 
 
 def _unjudged(document: AuditDocument, console: Console) -> None:
-    if sentences := unchecked(document):
+    if sentences := notes.unchecked(document):
         heading(console, "Could not be checked")
     for sentence in sentences:
         line(console, sentence, indent=2)
     if document["not_applicable"] or document["clear"]:
         console.print()
     if document["not_applicable"]:
-        line(console, not_applicable(document["not_applicable"], _REASONS), "dim")
+        line(console, notes.not_applicable(document["not_applicable"], _REASONS), "dim")
     if document["clear"]:
         line(console, f"Clear: {', '.join(document['clear'])}", "dim")
 
@@ -118,7 +106,7 @@ def _phases(document: AuditDocument, console: Console) -> Table | None:
     longest = max(row["seconds"] or Decimal(0) for row in rows)
     table = _grid("left", "right", "left", "right")
     for row in rows[:_PHASES]:
-        cost = phase_cost(row, document["bill"])
+        cost = notes.phase_cost(row, document["bill"])
         table.add_row(
             Text(terminal(row["name"])),
             duration(row["seconds"]),
@@ -133,7 +121,7 @@ def _bill(document: AuditDocument) -> Group | None:
     """The bill's lines; below them each line's usage type, price and note."""
     if not document["bill"]["lines"]:
         return None
-    cells = [tuple(map(terminal, line_cells(one))) for one in document["bill"]["lines"]]
+    cells = [tuple(map(terminal, notes.line_cells(one))) for one in document["bill"]["lines"]]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_footer=True)
     footers = {"Item": "total", "USD": str(of_document(document).spend)}
     for word in ("Item", "Quantity", "Rate", "USD"):

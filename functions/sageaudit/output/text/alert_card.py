@@ -23,13 +23,13 @@ from sageaudit.domain.audit.document import AuditDocument, gaps
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.output.text.attributes import attributes_of
 from sageaudit.output.text.card import (
     CODE,
     FAMILY,
     ROWS,
     CardLine,
     MessageCard,
+    attributes_of,
     fitted,
     private,
     rows,

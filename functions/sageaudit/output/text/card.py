@@ -1,4 +1,5 @@
-"""What a card is, how it fits a phone, and the card of what was held in an hour.
+"""What a card is, how it fits a phone, the card of what was held in an hour, and the attributes by
+which subscriptions to a topic filter messages.
 
 It has at most `ROWS` rows of `WIDTH` characters, as on a phone. The texts contain names and reasons
 as they came: each channel must pass them through a function of `untrusted` before it shows them.
@@ -6,16 +7,20 @@ as they came: each channel must pass them through a function of `untrusted` befo
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from decimal import ROUND_HALF_UP, Decimal
+from typing import NamedTuple, TypedDict
 
 from sageaudit.domain.alert.alert import ChannelHour, group_of
-from sageaudit.output.text.attributes import Attribute
+from sageaudit.domain.alert.audit_figures import counted_findings, message_severity
+from sageaudit.domain.alert.rule import FIRST, AlertDecision
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text.links import Link
-from sageaudit.output.text.untrusted import DOTS, middle, plain, terminal
+from sageaudit.output.text.untrusted import DOTS, log, middle, plain, terminal
 from sageaudit.output.text.words import NO_OWNER, counted
 
 WIDTH, ROWS = 40, 14
@@ -25,6 +30,18 @@ FAMILY, CODE = 30, 120
 _TEXT, _CLEAR = 1000, 8
 """Letters from which a parameter's name alone is clear; S3Uri is not."""
 _PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
+_NUMBER_LIMIT = Decimal(10**9)
+_NUMBER_PLACES = Decimal("0.00001")
+_VALUE = 256
+
+
+class Attribute(TypedDict):
+    """A message attribute; `type` is String, Number or String.Array."""
+
+    type: str
+    value: str
+
+
 _HELD: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "held"}}
 
 
@@ -145,3 +162,43 @@ def short_path(parameter: str, length: int) -> str:
     """The parameter's name alone where the line would be too long, and the name says enough."""
     path, _, name = parameter.rpartition(".")
     return parameter if length <= WIDTH or "[" in path or len(name) < _CLEAR else name
+
+
+def attributes_of(document: AuditDocument, decision: AlertDecision = FIRST) -> dict[str, Attribute]:
+    """Message attributes for subscription filters; an unknown value has no attribute."""
+    findings = counted_findings(document)
+    job = document["job"]
+    texts = {
+        "severity": message_severity(document, decision),
+        "job_type": job["kind"],
+        "owner": job["owner"],
+        "account": job["account"],
+        "region": job["region"],
+        "judged": document["judged"],
+        "message_kind": decision.kind,
+    }
+    most = document["lost_up_to_usd"]
+    numbers = {
+        "avoidable_usd": document["avoidable_usd"],
+        "lost_usd": document["lost_usd"],
+        "lost_up_to_usd": most if most != document["lost_usd"] else None,
+    }
+    ids = json.dumps([plain(finding["id"], _VALUE) for finding in findings])
+    result: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
+    result |= text_attributes(texts)
+    for name, amount in numbers.items():
+        if amount is not None:
+            result[name] = {"type": "Number", "value": _number(amount)}
+    return result
+
+
+def text_attributes(texts: Mapping[str, str | None]) -> dict[str, Attribute]:
+    """Those of texts; an unknown or empty one has none."""
+    values = {name: log(text or "", _VALUE) for name, text in texts.items()}
+    return {name: {"type": "String", "value": value} for name, value in values.items() if value}
+
+
+def _number(amount: Decimal) -> str:
+    """A number as SNS can filter it: within ±1,000,000,000, with at most five decimals."""
+    bounded = max(min(amount, _NUMBER_LIMIT), -_NUMBER_LIMIT)
+    return f"{bounded.quantize(_NUMBER_PLACES, ROUND_HALF_UP).normalize():f}"

@@ -14,8 +14,14 @@ from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.policy.digest import WEEK_DAYS
 from sageaudit.output.text.amounts import of_sums
-from sageaudit.output.text.attributes import Attribute
-from sageaudit.output.text.card import CardLine, MessageCard, fitted, line_to_paste, short_name
+from sageaudit.output.text.card import (
+    Attribute,
+    CardLine,
+    MessageCard,
+    fitted,
+    line_to_paste,
+    short_name,
+)
 from sageaudit.output.text.headline import period_words
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.money import NEAREST, Figure, share, signed, usd

@@ -6,7 +6,7 @@ The texts contain names and reasons as they came: each view must pass them throu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain, repeat
@@ -17,8 +17,6 @@ from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.money import DOWN, Figure
 from sageaudit.output.text.words import label, value
 
-SERIES = "series"
-"""The evidence key of small series; all other keys are facts."""
 _OPEN = "dollars unknown"
 
 
@@ -43,7 +41,6 @@ class FindingParts:
     ways: tuple[tuple[str, Sequence[FixDocument]], ...]
     caveat: str | None
     facts: tuple[tuple[str, str], ...]
-    evidence: Mapping[str, object]
 
 
 def findings_of(document: AuditDocument) -> tuple[list[FindingParts], str | None]:
@@ -77,9 +74,8 @@ def parts_of(finding: FindingDocument) -> FindingParts:
         facts=tuple(
             (label(key), value(key, fact))
             for key, fact in finding["evidence"].items()
-            if key != SERIES
+            if key != "series"  # of audits up to 0.1.0
         ),
-        evidence=finding["evidence"],
     )
 
 

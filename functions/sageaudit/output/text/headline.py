@@ -146,13 +146,17 @@ def account_headline(total: Sums) -> str:
 
 def judged_words(total: Sums) -> str:
     """`$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more in part`."""
-    whole = total.jobs - total.unauditable - total.not_judged - total.partly_judged
-    part = f", {total.partly_judged:,} more in part" if total.partly_judged else ""
-    jobs = f"{whole:,} of {counted(total.jobs, 'job')}{part}"
+    jobs = judged_jobs(total.jobs, total.partly_judged, total.unauditable + total.not_judged)
     if not total.total_usd:
         return f"judged {jobs}"
     judged = Figure(total.judged_usd, estimated=bool(total.estimated))
     return f"{judged} of {of_sums(total).spend} judged: {jobs}"
+
+
+def judged_jobs(jobs: int, partly: int, unjudged: int) -> str:
+    """`20 of 26 jobs, 3 more in part`."""
+    part = f", {partly:,} more in part" if partly else ""
+    return f"{jobs - partly - unjudged:,} of {counted(jobs, 'job')}{part}"
 
 
 def part_of_judged(figure: Figure, total: Sums) -> str:

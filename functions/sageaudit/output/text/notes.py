@@ -174,6 +174,7 @@ def money_notes(document: AuditDocument) -> list[str]:
     notes += [note for note in bill["notes"] if note != NOT_IN_IT]
     if not document["audit"]["settled"]:
         notes.append(PROVISIONAL)
+    notes += [note for note in bill["notes"] if note == NOT_IN_IT]
     return [note for note in notes if note]
 
 

@@ -18,8 +18,7 @@ from sageaudit.domain.running import (
     WatchState,
     at_work_since,
 )
-from sageaudit.output.text.attributes import text_attributes
-from sageaudit.output.text.card import CardLine, MessageCard, fitted
+from sageaudit.output.text.card import CardLine, MessageCard, fitted, text_attributes
 from sageaudit.output.text.links import LinkedRun, links_of
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import middle, terminal

@@ -25,11 +25,7 @@ from decimal import Decimal
 from statistics import median
 
 from sageaudit.domain.audit.earlier import disk_gb, facts_of, first_point_s
-from sageaudit.domain.audit.like_runs import (
-    compared_runs,
-    event_so_far,
-    newest_level,
-)
+from sageaudit.domain.audit.like_runs import compared_runs, event_so_far, newest_level
 from sageaudit.rules import api
 
 SPREADS = api.Threshold(

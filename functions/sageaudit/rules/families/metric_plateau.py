@@ -30,7 +30,6 @@ from sageaudit.domain.job.family import repository
 from sageaudit.domain.job.phases import work_phase, work_windows
 from sageaudit.domain.usage.edges import idle_tail
 from sageaudit.domain.usage.objective import watch
-from sageaudit.domain.usage.plot import plot_curve
 from sageaudit.rules import api
 
 POINTS = api.Threshold("points_from", 20, "points", "fewer draw no curve")
@@ -106,7 +105,6 @@ def check(case: api.JobCase) -> api.Outcome:
             "flat_s": flat_s,
             "training_s": whole_s,
             "cut_s": cut_s,
-            "series": plot_curve(objective.metric, objective.curve),
         },
         fix=_fix(job, cut_s),
         change=api.CutPhase(phase, cut_s),

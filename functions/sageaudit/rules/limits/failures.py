@@ -57,7 +57,7 @@ class MemoryFailure:
 
     clause: str
     advice: str
-    evidence: dict[str, api.Evidence]
+    evidence: dict[str, api.Scalar]
     larger: tuple[api.Parameter, ...]
 
 

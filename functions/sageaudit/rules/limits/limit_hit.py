@@ -55,7 +55,7 @@ def check(case: api.JobCase) -> api.Outcome:
     if part:
         what = f"it left no artifact; {part} may hold a part of the work"
     summary = f"{limit} ended the run{after} on {job.instances or 'an unknown type'}; {what}."
-    evidence: dict[str, api.Evidence] = {
+    evidence: dict[str, api.Scalar] = {
         "limit": limit,
         "limit_s": limit_s,
         "elapsed_s": job.elapsed_s,

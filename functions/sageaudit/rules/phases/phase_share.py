@@ -162,7 +162,7 @@ def large_download(case: api.JobCase, *names: str) -> PhaseShare | api.Clear | a
     )
 
 
-def download_evidence(share: PhaseShare) -> dict[str, api.Evidence]:
+def download_evidence(share: PhaseShare) -> dict[str, api.Scalar]:
     """The evidence that all rules about Downloading have."""
     return {
         "downloading_s": share.seconds,

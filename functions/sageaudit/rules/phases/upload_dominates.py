@@ -22,19 +22,13 @@ Sources: botocore, OutputDataConfig.CompressionType: "Select None to output an u
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.phases.phase_share import (
-    DEAR_FROM,
-    DEAR_OVER,
-    PhaseShare,
-    large_share,
-    range_caution,
-)
+from sageaudit.rules.phases import phase_share as phases
 
 SHARE_FROM = api.Threshold(
     "share_from_percent", 10, "percent of billed seconds", "a tenth of the bill"
 )
 OVER = api.Threshold("over_s", 120, "seconds", "ordinary uploads take up to 75 s", "recorded jobs")
-_RANGE = range_caution("The final model must be sent in any case")
+_RANGE = phases.range_caution("The final model must be sent in any case")
 _READERS = (
     " CompressionType NONE leaves many objects instead of one model.tar.gz: the model registry, "
     "endpoints and later jobs must expect that."
@@ -47,16 +41,16 @@ _CHECKPOINTS = " Checkpoints in S3 help only where the upload consists of checkp
     id="SA103",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(SHARE_FROM, OVER, DEAR_FROM, DEAR_OVER),
+    thresholds=(SHARE_FROM, OVER, phases.DEAR_FROM, phases.DEAR_OVER),
     not_applicable=(api.serverless,),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the phases only; needs no metrics."""
     job, compression = case.job, case.job.output_compression
-    share = large_share(
+    share = phases.large_share(
         case, "Uploading", over_s=case.limit(OVER), from_percent=case.limit(SHARE_FROM)
     )
-    if not isinstance(share, PhaseShare):
+    if not isinstance(share, phases.PhaseShare):
         return share
     packed = compression != "NONE"
     checkpoints = job.hints.own_checkpoints and not job.checkpointed

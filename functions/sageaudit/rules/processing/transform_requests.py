@@ -9,7 +9,6 @@ CONCURRENT, PAYLOAD = "MaxConcurrentTransforms", "MaxPayloadInMB"
 MOST_MB, DEFAULT_MB = 100, 6
 """Of all payloads at a time, and of one where the request does not say (API reference)."""
 CPU_BELOW = api.Threshold("cpu_mean_below", 40, "percent of all vCPUs", "under-used", "Flexera")
-BATCH_UNKNOWN = api.Unknown("batch_unknown", "how the job sends its requests is not recorded")
 
 
 def cpu_mean(case: api.JobCase) -> float | api.Unknown:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from sageaudit.rules import api
 from sageaudit.rules.processing.transform_requests import (
-    BATCH_UNKNOWN,
     CONCURRENT,
     CPU_BELOW,
     cpu_mean,
@@ -31,10 +30,8 @@ VCPU_FROM = api.Threshold("vcpu_from", 2, "vCPUs an instance", "one core serves 
 
 
 def _several_requests(case: api.JobCase) -> str | None:
-    batch = case.job.batch
-    if batch is None or (batch.max_concurrent or 1) <= 1:
-        return None
-    return f"it sends {batch.max_concurrent} requests at a time"
+    most = case.job.batch.max_concurrent or 1
+    return f"it sends {most} requests at a time" if most > 1 else None
 
 
 @api.rule(
@@ -48,9 +45,7 @@ def _several_requests(case: api.JobCase) -> str | None:
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Needs the CPU and how the job sends its requests."""
-    batch, vcpu = case.job.batch, case.usage.vcpu
-    if batch is None or vcpu is None:
-        return BATCH_UNKNOWN
+    batch, vcpu = case.job.batch, case.usage.vcpu or 0
     average = cpu_mean(case)
     if isinstance(average, api.Unknown):
         return average

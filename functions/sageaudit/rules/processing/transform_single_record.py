@@ -17,13 +17,12 @@ Sources: botocore, CreateTransformJob.BatchStrategy and TransformInput.SplitType
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.processing.transform_requests import BATCH_UNKNOWN, CPU_BELOW, cpu_mean
+from sageaudit.rules.processing.transform_requests import CPU_BELOW, cpu_mean
 
 
 def _not_single(case: api.JobCase) -> str | None:
-    batch = case.job.batch
-    other = batch is not None and batch.strategy != "SingleRecord"
-    return "BatchStrategy is not SingleRecord" if other else None
+    single = case.job.batch.strategy == "SingleRecord"
+    return None if single else "BatchStrategy is not SingleRecord"
 
 
 @api.rule(
@@ -37,9 +36,6 @@ def _not_single(case: api.JobCase) -> str | None:
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Needs the CPU and how the job sends its requests."""
-    batch = case.job.batch
-    if batch is None:
-        return BATCH_UNKNOWN
     average = cpu_mean(case)
     if isinstance(average, api.Unknown):
         return average
@@ -49,12 +45,12 @@ def check(case: api.JobCase) -> api.Outcome:
         f"BatchStrategy is SingleRecord, and CPU averaged {average:.0f}% over "
         f"{api.duration_min(case.usage.minutes)} on {case.job.instances}.",
         {
-            "batch_strategy": batch.strategy,
+            "batch_strategy": "SingleRecord",
             "cpu_mean_percent": round(average, 1),
             "vcpu": case.usage.vcpu,
             "active_minutes": round(case.usage.minutes),
         },
-        fix=(api.Parameter("BatchStrategy", batch.strategy, "MultiRecord"),),
+        fix=(api.Parameter("BatchStrategy", "SingleRecord", "MultiRecord"),),
         caution=(
             "Only a run shows how much faster batches are. The container must take "
             "several records a request; without SplitType the strategy has no effect."

@@ -96,11 +96,7 @@ def _reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
         f"The warm pool waited {api.duration(retained_s)} on "
         f"{job.instances or 'unknown instances'} until another run took it over, to save a start "
         f"of at most {minutes} min.",
-        {
-            "work_s": job.elapsed_s,
-            "retained_s": retained_s,
-            "start_s": start_s,
-        },
+        {"work_s": job.elapsed_s, "retained_s": retained_s, "start_s": start_s},
         # Where no habit is known: as long as a start, which costs at most twice the best choice.
         fix=_fix(case, 60 * minutes if known_keep_s is None else known_keep_s),
         change=api.ShortenPool(keep_s + start_s),

@@ -21,12 +21,11 @@ LONGEST_S = 3600
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """When a run was requested and ended, how long it waited and how long it was billed."""
+    """When a run was requested and ended, and how long it waited."""
 
     requested_at: datetime
     ended_at: datetime
     waited_s: Decimal
-    worked_s: Decimal
 
 
 def times_of(job: Job) -> RunTimes | None:
@@ -34,7 +33,7 @@ def times_of(job: Job) -> RunTimes | None:
     waited_s = api.total(map(job.phase_s, _WAITING))
     if waited_s is None or not job.elapsed_s or job.created_at is None or job.ended_at is None:
         return None
-    return RunTimes(job.created_at, job.ended_at, waited_s, job.elapsed_s)
+    return RunTimes(job.created_at, job.ended_at, waited_s)
 
 
 def times_of_earlier(run: EarlierRun) -> RunTimes | None:
@@ -44,7 +43,7 @@ def times_of_earlier(run: EarlierRun) -> RunTimes | None:
         return None
     waited_s = sum((phase_s.get(name, _ZERO) for name in _WAITING), _ZERO)
     requested_at = run.ended_at - timedelta(seconds=float(waited_s + worked_s))
-    return RunTimes(requested_at, run.ended_at, waited_s, worked_s)
+    return RunTimes(requested_at, run.ended_at, waited_s)
 
 
 def gaps_between(runs: Sequence[RunTimes]) -> list[Decimal | None]:

@@ -83,11 +83,7 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Clear()
     return api.possible(
         f"At most {peak:.1f}% of each {size} GB volume was used on {job.instances}.",
-        {
-            "volume_gb": size,
-            "disk_max_percent": round(peak, 2),
-            "used_gb": round(used_gb, 1),
-        },
+        {"volume_gb": size, "disk_max_percent": round(peak, 2), "used_gb": round(used_gb, 1)},
         fix=(api.Parameter(api.VOLUME_PATHS[job.kind], size, new_size),),
         change=api.SetVolume(new_size),
         caution="Its data is streamed. What the code writes must fit: DiskUtilization is often 0.",

@@ -65,10 +65,7 @@ def check(case: api.TuningCase) -> api.Outcome:
     return api.possible(
         f"Early stopping is off: {len(completed)} trials ran to their end, in a median of "
         f"{api.duration(typical_s)}.",
-        {
-            "completed_trials": len(completed),
-            "median_trial_s": typical_s,
-        },
+        {"completed_trials": len(completed), "median_trial_s": typical_s},
         fix=(api.Parameter(trials.EARLY_STOPPING, _OFF, "Auto"),),
         caution="At which epoch each trial would have been stopped is not known.",
     )

@@ -61,7 +61,7 @@ def check(case: api.JobCase) -> api.Outcome:
     still_s = sum(map(len, stretches)) * period_s
     if not still_s:
         return _shown(case, pauses) if pauses else api.Clear()
-    evidence: dict[str, api.Evidence] = {
+    evidence: dict[str, api.Scalar] = {
         "standstill_s": still_s,
         "stretches": len(stretches),
         "first_standstill_after_s": stretches[0].start * period_s,

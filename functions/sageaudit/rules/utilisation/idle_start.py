@@ -75,7 +75,7 @@ def check(case: api.JobCase) -> api.Outcome:
     start = _start(case, wait)
     if start is None:
         return api.Clear()
-    evidence: dict[str, api.Evidence] = {
+    evidence: dict[str, api.Scalar] = {
         "idle_s": start.idle_s,
         "without_gpu_s": len(wait) * (whole.period_s or 0),
         "calm_s": start.calm_s,

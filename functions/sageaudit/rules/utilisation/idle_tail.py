@@ -78,7 +78,7 @@ def check(case: api.JobCase) -> api.Outcome:
     if counted_s and len(whole.hosts) < (whole.hosts_expected or 0):
         have = f"{len(whole.hosts)} of {whole.hosts_expected} hosts have points"
         return api.Unknown("hosts_missing", f"{have}: one may have worked")
-    evidence: dict[str, api.Evidence] = {
+    evidence: dict[str, api.Scalar] = {
         "idle_s": tail.idle_s,
         "minutes": round(whole.minutes),
         "hosts": tail.hosts,

@@ -110,11 +110,7 @@ def _long_step(case: api.JobCase) -> api.Outcome:
         f"For {api.duration(step_s)} of {case.span(usage.minutes)} on "
         f"{case.job.instances} no host used more than {case.limit(CORES_TO):g} of {today.vcpu} "
         "vCPUs.",
-        {
-            "serial_step_s": step_s,
-            "vcpu": today.vcpu,
-            "active_minutes": round(usage.minutes),
-        },
+        {"serial_step_s": step_s, "vcpu": today.vcpu, "active_minutes": round(usage.minutes)},
         **details,
     )
 

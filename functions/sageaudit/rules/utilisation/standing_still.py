@@ -38,7 +38,7 @@ def on_cpu_alone(case: api.JobCase, hours: float, cores: float) -> str:
     )
 
 
-def run_evidence(whole: api.Measurements) -> dict[str, api.Evidence]:
+def run_evidence(whole: api.Measurements) -> dict[str, api.Scalar]:
     """Of which run all these numbers are."""
     return {"vcpu": whole.vcpu, "minutes": round(whole.minutes), "period_s": whole.period_s}
 

@@ -30,7 +30,6 @@ from sageaudit.domain.request.forecast import (
     RunLimit,
     cost_of,
     cost_of_search,
-    dearest,
     limit_of,
     of_family,
 )
@@ -134,7 +133,8 @@ def check(
     if limit.default:
         job = replace(job, max_runtime_s=DEFAULT_LIMIT_S)
     at_limit = lasting(limit.seconds, now) if limit.seconds is not None else None
-    cost = _cost(request, at_limit, job, market, trials)
+    tuning = request.kind is JobKind.TUNING
+    cost = cost_of_search(request, trials) if tuning else cost_of(request, at_limit, job, market)
     billed = bill(job, market)
     local = policy.for_job(job.account, one.family, job.tags)
     names = [rule.name for rule in ruleset.rules]
@@ -143,7 +143,7 @@ def check(
     outcomes = judge_request(asked, _case(asked), ruleset.rules)
     findings = _findings(asked, outcomes, exempt, ruleset)
     advice = ignored(request, history.audits) if history else ()
-    said = {item.rule: item for item in advice}
+    said = {item.finding["rule"]: item for item in advice}
     judged = {finding.rule.name for finding in findings} | local.rules_off | exempt.keys()
     return Checked(
         request=request,
@@ -152,22 +152,12 @@ def check(
         problems=tuple(problems),
         outcomes=tuple(outcomes),
         findings=tuple(_as_before(one, said.get(one.rule.name)) for one in findings),
-        ignored=tuple(item for item in advice if item.rule not in judged),
+        ignored=tuple(item for item in advice if item.finding["rule"] not in judged),
         basis=basis,
         cost=cost,
         forecast=forecast,
         notes=tuple(warnings),
     )
-
-
-def _cost(
-    request: Request, at_limit: Job | None, job: Job, market: Market, trials: Sequence[Cost]
-) -> Cost:
-    """The most that it costs, on the dearest of the types that it prefers."""
-    if request.kind is JobKind.TUNING:
-        return cost_of_search(request, trials)
-    most = None if at_limit is None else dearest(at_limit, request, market)
-    return cost_of(request, most, dearest(job, request, market), market)
 
 
 def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[Basis, Decimal]:

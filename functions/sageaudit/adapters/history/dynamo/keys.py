@@ -11,6 +11,8 @@ from datetime import date, datetime
 
 from sageaudit.adapters.history.dynamo.table import (
     AUDIT_PREFIX,
+    CHANNEL_PREFIX,
+    DELIVERY_PREFIX,
     DIGEST_PREFIX,
     NOTICE_PREFIX,
     PRICE_PREFIX,
@@ -188,12 +190,12 @@ def watch_pk(key: JobKey) -> str:
 
 def delivery_pk(notice_id: str) -> str:
     """The sending state of one notice."""
-    return f"DELIVERY#{part(notice_id)}"
+    return f"{DELIVERY_PREFIX}{part(notice_id)}"
 
 
 def channel_pk(channel: str) -> str:
     """How one channel answers."""
-    return f"CHANNEL#{part(channel)}"
+    return f"{CHANNEL_PREFIX}{part(channel)}"
 
 
 def hour_sk(began_at: datetime) -> str:

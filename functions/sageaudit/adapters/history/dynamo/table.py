@@ -23,6 +23,8 @@ DIGEST_PREFIX = "DIGEST#"
 """Begins the partition keys of digests, the only items that `digest` writes."""
 WATCH_PREFIX, PRICE_PREFIX = "WATCH#", "PRICE#"
 """The same of what is kept of running jobs, and of prices."""
+DELIVERY_PREFIX, CHANNEL_PREFIX = "DELIVERY#", "CHANNEL#"
+"""The same of what `deliver` writes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from typing import Any, TypedDict
 
-from sageaudit.domain.audit.finding_document import (
-    other_outcomes,
-    rounded,
-)
+from sageaudit.domain.audit.finding_document import other_outcomes, rounded
 from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Parameter, Severity
 from sageaudit.domain.request.forecast import Basis, Cost, FamilyForecast
 from sageaudit.domain.request.recognise import Recognised
@@ -180,18 +177,19 @@ def _findings(one: Checked, lines: Lines) -> Iterator[CheckFinding]:
     for finding in one.findings:
         yield _of_rule(finding, one, lines)
     for item in one.ignored:
-        path = item.fix[0].path
+        known, path = item.finding, item.finding["fix"][0]["parameter"]
+        fix = [Parameter(one["parameter"], one["old"], one["new"]) for one in known["fix"]]
         times = f", and in {item.runs - 1} more of its last audits" if item.runs > 1 else ""
         yield CheckFinding(
-            rule=item.rule,
-            id=item.id,
+            rule=known["rule"],
+            id=known["id"],
             source="history",
-            severity=item.severity.value,
-            bucket=item.bucket.value,
-            summary=f"The advice for {item.run} is not followed{times}: {item.summary}",
+            severity=known["severity"],
+            bucket=known["bucket"],
+            summary=f"The advice for {item.run} is not followed{times}: {known['summary']}",
             path=_whole(request, path),
             line=_line(request, place_of(request.body, path), lines),
-            fix=_parameters(item.fix, request),
+            fix=_parameters(fix, request),
             saving_usd=rounded(item.usd),
             saving_basis=Basis.EARLIER.value if item.usd is not None else None,
             said_of=item.run,

@@ -19,12 +19,7 @@ from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, known_reg
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue
 from sageaudit.adapters.aws.probes import probe
 from sageaudit.adapters.aws.secrets import SecretReader
-from sageaudit.adapters.aws.stack_outputs import (
-    AUDITS_AT_ONCE,
-    CHANNEL,
-    of_channels,
-    stack_outputs,
-)
+from sageaudit.adapters.aws.stack_outputs import AUDITS_AT_ONCE, CHANNEL, of_channels, stack_outputs
 from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes

@@ -99,8 +99,7 @@ CHANGING: Mapping[str, Needs] = {
         (), {TABLE: (*dynamo_history.READ_PERMISSIONS, *dynamo_decisions.DECIDE_PERMISSIONS)}
     ),
     "notify": Needs(
-        (),
-        {TABLE: dynamo_history.READ_PERMISSIONS, SEND: (*secrets.PERMISSIONS, *sns.PERMISSIONS)},
+        (), {TABLE: dynamo_history.READ_PERMISSIONS, SEND: (*secrets.PERMISSIONS, *sns.PERMISSIONS)}
     ),
     "backfill": Needs(
         (
@@ -117,11 +116,7 @@ CHANGING: Mapping[str, Needs] = {
         },
     ),
     "redrive": Needs(
-        (
-            *stack_outputs.CLI_PERMISSIONS,
-            *dead_letters.CLI_PERMISSIONS,
-            *sqs.SEND_PERMISSIONS,
-        )
+        (*stack_outputs.CLI_PERMISSIONS, *dead_letters.CLI_PERMISSIONS, *sqs.SEND_PERMISSIONS)
     ),
 }
 """Commands that change something in AWS: only who names them is asked about them."""

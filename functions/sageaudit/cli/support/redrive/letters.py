@@ -153,10 +153,7 @@ DEAD_LETTERS = {
     LetterKind.UNDECIDED: "UndecidedAuditsUrl",
     LetterKind.NOTICES: "NoticesDeadLettersUrl",
 }
-WORK = {
-    LetterKind.FINISHED: "FinishedJobsQueueUrl",
-    LetterKind.UNDECIDED: "DecisionsQueueUrl",
-}
+WORK = {LetterKind.FINISHED: "FinishedJobsQueueUrl", LetterKind.UNDECIDED: "DecisionsQueueUrl"}
 """The stack's outputs with the queues' URLs; each channel of notices has its own."""
 HOLD_S = 900
 """How long a letter is hidden from others while it is read, shown and moved: our choice. If this

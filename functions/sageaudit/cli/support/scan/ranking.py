@@ -12,13 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from sageaudit.domain.audit.finding_document import iso
-from sageaudit.domain.audit.ranking import (
-    FamilyFix,
-    RankedFamily,
-    RankedName,
-    RankedNames,
-    Ranking,
-)
+from sageaudit.domain.audit.ranking import FamilyFix, RankedFamily, RankedName, RankedNames, Ranking
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line, plain_table
 from sageaudit.output.text.amounts import TITLES, of_rule, of_sums
@@ -48,7 +42,7 @@ def document(ranking: Ranking) -> dict[str, Any]:
         "families": [
             {
                 **_named(one.family),
-                "places": _places(one.family),
+                "places": [{"account": at, "region": region} for at, region in one.family.places],
                 "fix": None if one.fix is None else _fix(one.fix),
             }
             for one in ranking.families
@@ -64,10 +58,6 @@ def document(ranking: Ranking) -> dict[str, Any]:
 
 def _named(ranked: RankedName) -> dict[str, Any]:
     return {"name": ranked.name, **_sums(ranked.sums)}
-
-
-def _places(ranked: RankedName) -> list[dict[str, str]]:
-    return [{"account": account, "region": region} for account, region in ranked.places]
 
 
 def _sums(sums: Sums) -> dict[str, Any]:

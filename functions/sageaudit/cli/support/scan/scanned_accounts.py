@@ -67,8 +67,8 @@ class ScannedAccount:
             self._paced, history, policy, fingerprint_key=fingerprint_key, lists_once=True
         )
 
-    def _paced(self, service: str, config: Config = _CONFIG) -> Callable[[str, str], Any]:
-        client_of = self._pace.paced(self._clients_of(service, config))
+    def _paced(self, service: str) -> Callable[[str, str], Any]:
+        client_of = self._pace.paced(self._clients_of(service, _CONFIG))
         return lambda _, region: client_of(self._name, region)
 
 

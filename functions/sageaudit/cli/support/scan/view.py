@@ -181,12 +181,16 @@ def document(tally: ScanTally, lanes: Sequence[Lane], left: int, metrics: int) -
             {"account": lane.account, "region": lane.region, "jobs": len(lane.jobs)}
             for lane in lanes
         ],
-        "jobs": {**{result.value: tally.results[result] for result in Result}, "left": left},
+        "jobs": _jobs(tally, left),
         "metrics_requested": metrics,
         "cost_usd": usd_of(metrics),
         "refused": _counts(tally.refused),
         "not_judged": _counts(tally.not_judged),
     }
+
+
+def _jobs(tally: ScanTally, left: int) -> dict[str, int]:
+    return {**{result.value: tally.results[result] for result in Result}, "left": left}
 
 
 def _counts(reasons: Counter[str]) -> list[dict[str, object]]:
@@ -199,6 +203,7 @@ def may_ask() -> bool:
 
 
 _SHOWN_REASONS = 20
+_AMOUNTS = ("total_usd", "avoidable_usd", "lost_usd", "possible_usd")
 _COLUMNS = (
     FittedColumn("account", "Account", False, 0),
     FittedColumn("name", "Name", False, 8),
@@ -216,14 +221,8 @@ def accounts_document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]
             "name": status.name,
             "status": status.word,
             "reasons": status.reasons,
-            "jobs": {
-                **{result.value: status.tally.results[result] for result in Result},
-                "left": status.left,
-            },
-            "total_usd": status.sums.total_usd,
-            "avoidable_usd": status.sums.avoidable_usd,
-            "lost_usd": status.sums.lost_usd,
-            "possible_usd": status.sums.possible_usd,
+            "jobs": _jobs(status.tally, status.left),
+            **{name: getattr(status.sums, name) for name in _AMOUNTS},
         }
         for status in statuses
     ]

@@ -1,0 +1,221 @@
+"""Samples of all that is stored, by release: what a version wrote, and what it read of it.
+
+`python -m tests.stored.samples` writes those of the version in pyproject.toml, of a day on the
+local AWS and of an embedded history. A released version's samples never change.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass, replace
+from datetime import date, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from local import REGION
+from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
+from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoInstallation, DynamoSweepNotes
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.adapters.prices.price_cache import PriceCache, Stored
+from sageaudit.domain.advice.advice import Decision, Verb
+from sageaudit.domain.alert.alert import group_key
+from sageaudit.domain.audit.record import JobKey, RunQuery
+from sageaudit.domain.audit.sums import Scope
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.policy.routes import Routes
+from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused
+from sageaudit.ports import Circuit, History
+from tests.adapters.history.entries import entry, with_detail
+from tests.adapters.history.tables import dynamodb, new_table
+from tests.integration.test_running import BUSY, HOUR, HUNG, MINUTE, NOON, running
+from tests.integration.whole_flow import scene
+from tools.release import UNRELEASED
+
+HERE = Path(__file__).parent
+TABLE, FILE, ANSWERS = "table.json", "history.db", "answers.json"
+Item = Mapping[str, Mapping[str, Any]]
+"""As DynamoDB's low-level client gives it: the value of each attribute by its type."""
+_DAY = NOON.date()
+_WORD = re.compile("[A-Z]+")
+_HANGS = running("llm-7b", (60, BUSY), (120, HUNG))
+_RATES: dict[str, Entry] = {
+    "ml.m5.xlarge": ListedRate(Decimal("0.23"), date(2026, 5, 1), "USE1-Train:ml.m5.xlarge"),
+    "ml.g5.xlarge": Refused("it is priced in CNY, not in USD"),
+}
+_DECISION = Decision("abcdefgh", Verb.SNOOZE, "mara", NOON, date(2026, 6, 20), "until the move")
+
+
+def played() -> list[Item]:
+    """The table after a day: a job hung and then failed, its week was told, an advice was answered.
+
+    A channel that does not answer and a read of the price list are written by their adapters alone.
+    """
+    failed = {**_HANGS.describe, "TrainingJobStatus": "Failed", "SecondaryStatus": "Failed"}
+    job = replace(_HANGS, describe=failed)
+    with scene(NOON - MINUTE, sweeps=True, routes=Routes(("sns", "slack"))) as one:
+        one.aws.sagemaker.runs(job)
+        one.aws.measure(job)
+        one.aws.advance(NOON + 6 * HOUR)
+        one.aws.clock.forward(7 * 86_400)
+        one.aws.digest()
+        one.aws.advance()
+        place = one.aws.session.client("dynamodb"), one.aws.physical("HistoryTable")
+        DynamoSendLedger(*place).change_circuit("slack", Circuit(), Circuit(3, 1779300000), NOON)
+        DynamoDecisions(*place).decide(_DECISION)
+        PriceCache(*place).write(Stored(PriceListing(REGION, Component.TRAINING, _RATES), NOON))
+        return _items(*place)
+
+
+def _items(client: Any, name: str) -> list[Item]:
+    items: list[Item] = client.scan(TableName=name)["Items"]
+    return sorted(items, key=lambda item: (item["pk"]["S"], item["sk"]["S"]))
+
+
+def kind_of(partition: str, sort: str) -> str:
+    """The words in capitals that begin the two keys of an item."""
+    return " ".join(match[0] for key in (partition, sort) if (match := _WORD.match(key)))
+
+
+def write_file(path: Path) -> None:
+    """An embedded history of two runs and an answer to an advice."""
+    with SqliteHistory(path) as history:
+        for number in (1, 2):
+            history.record(with_detail(entry(f"train-{number}")))
+        history.decide(_DECISION)
+
+
+def asked_table(items: Iterable[Item]) -> dict[str, Any]:
+    """What the readers of today say of a table with these items, by question."""
+    with dynamodb() as client:
+        place = client, new_table(client)
+        for item in items:
+            client.put_item(TableName=place[1], Item=item)
+        ledger, sends = DynamoAlertLedger(*place), DynamoSendLedger(*place)
+        notes = DynamoSweepNotes(*place)
+        history = DynamoHistory(*place)
+        key = _HANGS.key
+        [head] = history.runs(RunQuery.of_name(_HANGS.name))
+        places = [(item["pk"]["S"], item["sk"]["S"]) for item in items]
+        answers: dict[str, Any] = _plain(
+            {
+                **_asked(history, [key]),
+                "alerts": ledger.past(key, group_key(head.account, head.region, head.family)),
+                "digest": [ledger.has_digest(_DAY + timedelta(days)) for days in range(14)],
+                "watched": ledger.watched(key),
+                "notices": [ledger.notice(pk, sk) for pk, sk in places if sk.startswith("NOTICE")],
+                "deliveries": [
+                    sends.claim_send(pk.removeprefix("DELIVERY#"), NOON, 60)
+                    for pk, sk in places
+                    if sk == "DELIVERY"
+                ],
+                "hour": [ledger.hour("slack", NOON + hours * HOUR) for hours in range(6)],
+                "circuit": sends.circuit("slack"),
+                "lists": {str(of): state for of, state in notes.lists().items()},
+                "sent": notes.sent(key),
+                "installed": DynamoInstallation(*place).installed_at(),
+                "decisions": DynamoDecisions(*place).decisions(),
+                "prices": PriceCache(*place).read(REGION, Component.TRAINING),
+            }
+        )
+        return answers
+
+
+def asked_file(path: Path) -> dict[str, Any]:
+    """The same of an embedded history."""
+    with SqliteHistory(path) as history:
+        keys = [head.key for head in history.runs(RunQuery.of_account("111122223333", "2026-11"))]
+        answers: dict[str, Any] = _plain(
+            {**_asked(history, keys), "decisions": history.decisions()}
+        )
+        return answers
+
+
+def _asked(history: History, keys: Iterable[JobKey]) -> dict[str, Any]:
+    since, until = date(2026, 1, 1), date(2026, 12, 31)
+    asked = {}
+    for key in keys:
+        head = history.head(key)
+        assert head is not None
+        month, rules = head.ended_at.strftime("%Y-%m"), head.facts.found if head.facts else ()
+        family = RunQuery.of_family(head.account, head.region, head.family)
+        found = [row for rule in rules for row in history.runs(RunQuery.of_rule(rule, month))]
+        asked[head.name] = {
+            "head": head,
+            "audit": history.audit(key),
+            "detail": history.detail(key),
+            "findings": found,
+            "family": [run.name for run in history.runs(family)],
+        }
+    sums = {scope.value: [*history.sums(scope, since, until)] for scope in Scope}
+    return {"runs": asked, "sums": sums}
+
+
+def _plain(value: object) -> Any:
+    """As JSON reads it back: fields by name, texts for all that is neither list nor map."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    match value:
+        case Mapping():
+            return {str(key): _plain(one) for key, one in value.items()}
+        case str() | None | bool():
+            return value
+        case Enum():
+            return value.name
+        case AbstractSet():
+            return sorted(map(_plain, value))
+        case Sequence():
+            return [_plain(one) for one in value]
+    return str(value)
+
+
+def releases() -> list[Path]:
+    """The folders of samples, the oldest version first."""
+    found = (path.parent for path in HERE.glob(f"*/{ANSWERS}"))
+    return sorted(found, key=lambda path: [int(part) for part in path.name.split(".")])
+
+
+def read_table(folder: Path) -> list[Item]:
+    """The items of a sample."""
+    items: list[Item] = json.loads((folder / TABLE).read_text(encoding="utf-8"), object_hook=_bytes)
+    return items
+
+
+def _bytes(value: dict[str, Any]) -> dict[str, Any]:
+    return {"B": b64decode(value["B"])} if value.keys() == {"B"} else value
+
+
+def main() -> None:
+    """Writes the samples of the version in pyproject.toml, which is not released yet."""
+    root = HERE.parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    version = project["project"]["version"]
+    if f"## {version} - {UNRELEASED}" not in (root / "CHANGELOG.md").read_text(encoding="utf-8"):
+        sys.exit(f"{version} is released: its samples stay as they are")
+    folder = HERE / version
+    folder.mkdir(exist_ok=True)
+    items = played()
+    (folder / FILE).unlink(missing_ok=True)
+    write_file(folder / FILE)
+    answers = {"table": asked_table(items), "file": asked_file(folder / FILE)}
+    for name, sample in ((TABLE, items), (ANSWERS, answers)):
+        text = json.dumps(sample, indent=1, sort_keys=True, default=_in_base64)
+        (folder / name).write_text(text + "\n", encoding="utf-8")
+
+
+def _in_base64(binary: bytes) -> str:
+    return b64encode(binary).decode()
+
+
+if __name__ == "__main__":
+    main()
