@@ -189,7 +189,7 @@ def _show_report(console: Console, history: DynamoHistory, heads: Sequence[Head]
         version=__version__,
     )
     REPORT.parent.mkdir(exist_ok=True)
-    REPORT.write_text(text, encoding="utf-8")
+    REPORT.write_text("".join(text), encoding="utf-8")
     console.print(Text("\nThe same as a page, with charts and each job's fixes", "bold"))
     print(f"{REPORT.relative_to(ROOT)}: open it in a browser; it loads nothing and sends nothing")
 

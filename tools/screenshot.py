@@ -45,7 +45,7 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder, browser() as tab:
         path = Path(folder, "report.html")
-        path.write_text(text, encoding="utf-8")
+        path.write_text("".join(text), encoding="utf-8")
         tab.media(prefers_color_scheme="light")
         tab.size(_WIDTH, _HEIGHT)
         tab.open(path)

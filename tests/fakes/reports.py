@@ -22,6 +22,7 @@ from sageaudit.domain.job.listed import Period
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body, job_title
+from sageaudit.output.html.markup import Child
 from sageaudit.output.html.page import page
 from sageaudit.workflows.audit.record import detail_of
 from sageaudit.workflows.report import contents as report_contents
@@ -45,11 +46,12 @@ HOSTILE = (
 
 def page_of(contents: AccountReport | JobReport) -> str:
     """The page as the command writes it, made at one and the same time."""
+    body: Child
     if isinstance(contents, JobReport):
         title, body = job_title(contents.document), job_body(contents)
     else:
         title, body = account_title(contents), account_body(contents)
-    return page(title, body, generated_at=MADE_AT, version="0")
+    return "".join(page(title, body, generated_at=MADE_AT, version="0"))
 
 
 def many(jobs: int, before: int = 0, seed: int = 11) -> AccountReport:

@@ -14,7 +14,7 @@ from sageaudit.domain.audit.record import Head, RunIndex, RunQuery
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.queries import answer
-from sageaudit.queries.columns import fits
+from sageaudit.queries.columns import fitting
 from sageaudit.queries.lists import Lists, place
 from sageaudit.queries.question import AMOUNTS, Question, Sort
 from sageaudit.queries.rows import AuditRow, amount, audit_row
@@ -49,7 +49,7 @@ def by_hand(history: SqliteHistory, question: Question) -> list[AuditRow]:
     rows = [
         row
         for row in map(audit_row, everything(history))
-        if question.window.since <= row.ended_at < question.window.until and fits(row, question)
+        if question.window.since <= row.ended_at < question.window.until and fitting(question)(row)
     ]
     if question.sort is Sort.NEWEST:
         return rows

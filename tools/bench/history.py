@@ -2,7 +2,8 @@
 
 Beside each question stands the plain SELECT that adds up or sorts the same rows of the same file,
 beside a recording SQLite's own insert of the document's JSON. `python -m tools.bench.history
-100000` measures with so many audits.
+100000 FILE` measures with so many audits; a FILE that is there is asked as it is, as filling one
+takes minutes.
 """
 
 from __future__ import annotations
@@ -174,18 +175,31 @@ def _cpu_s(asked: Callable[[], object]) -> float:
     return statistics.median(times)
 
 
+_RUN = """
+from sageaudit.cli.main import main
+try:
+    main()
+finally:
+    with open("/proc/self/status") as status:
+        print([line.split()[1] for line in status if line.startswith("VmHWM")][0])
+"""
+"""Runs a command, then prints its most memory in kB: `wait4` would say that of its parent."""
+
+
 def _command(command: str, path: Path) -> tuple[float, float]:
     """CPU seconds and MB of memory of a process that runs it."""
     days = ["--since", f"{NOW - timedelta(days=DAYS):%Y-%m-%d}", "--until", f"{NOW:%Y-%m-%d}"]
     output = path.with_name(f"{command}.{'csv' if command == 'export' else 'html'}")
-    run = [sys.executable, "-c", "from sageaudit.cli.main import main; main()", command, *days]
     process = subprocess.Popen(
-        [*run, "-o", str(output), "--history", str(path)], stderr=subprocess.DEVNULL
+        [sys.executable, "-c", _RUN, command, *days, "-o", str(output), "--history", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
+    memory_kb = process.stdout.read() if process.stdout else b""
     _, status, used = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"{command} failed with {os.waitstatus_to_exitcode(status)}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
+    return used.ru_utime + used.ru_stime, int(memory_kb) / 1000
 
 
 def _plain_insert(path: Path, entries: Sequence[Entry]) -> float:
@@ -201,8 +215,8 @@ def _plain_insert(path: Path, entries: Sequence[Entry]) -> float:
         return (time.process_time() - begin) / len(texts)
 
 
-def rows(count: int = AUDITS) -> Iterator[Row]:
-    """What an audit takes, then the questions to a file of so many."""
+def rows(count: int = AUDITS, kept: Path | None = None) -> Iterator[Row]:
+    """What an audit takes, then the questions to a file of so many. `kept`: it stays there."""
     yield Row(
         "an audit's items in DynamoDB, median of the recorded",
         statistics.median(map(items_bytes, recorded())) / 1000,
@@ -212,7 +226,7 @@ def rows(count: int = AUDITS) -> Iterator[Row]:
         "at most 3 kB",
     )
     with tempfile.TemporaryDirectory() as folder:
-        path, plain = Path(folder, "history.db"), Path(folder, "plain.db")
+        path, plain = kept or Path(folder, "history.db"), Path(folder, "plain.db")
         some = [*audits(1_000)]
         own = _plain_insert(plain, some)
         peer_kb = plain.stat().st_size / 1e6
@@ -221,8 +235,9 @@ def rows(count: int = AUDITS) -> Iterator[Row]:
             fill(history, some)
             took = (time.process_time() - begin) / len(some)
         yield Row("recording an audit", 1000 * took, "CPU ms", "SQLite's insert", 1000 * own)
-        with SqliteHistory(path) as history:
-            fill(history, audits(count))
+        if not path.exists():
+            with SqliteHistory(path) as history:
+                fill(history, audits(count))
         size = path.stat().st_size / count / 1000
         yield Row("an audit in SQLite", size, "kB", "a table of documents", peer_kb, "at most 3 kB")
         yield from _questions(path)
@@ -242,5 +257,6 @@ def _questions(path: Path) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    for line in rows(int(sys.argv[1]) if sys.argv[1:] else AUDITS):
+    _, *asked = sys.argv
+    for line in rows(int(asked[0]) if asked else AUDITS, Path(asked[1]) if asked[1:] else None):
         print(line, flush=True)

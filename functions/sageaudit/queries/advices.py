@@ -8,7 +8,7 @@ from itertools import islice
 
 from sageaudit.domain.advice.advice import Advice, Decision, advices_of, dearest_first
 from sageaudit.domain.audit.sums import Scope
-from sageaudit.queries.columns import fits
+from sageaudit.queries.columns import fitting
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question
 from sageaudit.queries.rows import AuditRow, audit_row
@@ -40,7 +40,8 @@ def by_family(
 
 def of_question(found: Iterator[Advised] | list[Advised], question: Question) -> Iterator[Advice]:
     """The advices of the families whose newest run fits."""
-    return (one for newest, advices in found if fits(newest, question) for one in advices)
+    fits = fitting(question)
+    return (one for newest, advices in found if fits(newest) for one in advices)
 
 
 def advices(

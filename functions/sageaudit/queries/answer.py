@@ -10,12 +10,19 @@ from decimal import Decimal
 from itertools import islice, takewhile
 
 from sageaudit.domain.audit.record import FindingRow, Head
-from sageaudit.domain.audit.sums import Scope, grouped
+from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
-from sageaudit.queries.columns import fits, of_head
+from sageaudit.queries.columns import fitting, of_head
 from sageaudit.queries.lists import Lists, place
 from sageaudit.queries.question import COUNTS, Question, Sort
-from sageaudit.queries.rows import AuditRow, amount, audit_row, finding_row, needs_head
+from sageaudit.queries.rows import (
+    AuditRow,
+    amount,
+    audit_row,
+    finding_row,
+    head_amount,
+    needs_head,
+)
 
 _LARGEST_PAGE = 1_000
 _Rank = tuple[Decimal, tuple[datetime, str]]
@@ -73,8 +80,7 @@ def _check(question: Question) -> None:
 
 def _rows(lists: Lists, question: Question, *, with_heads: bool) -> Iterator[AuditRow]:
     if question.rule is None:
-        rows = map(audit_row, lists.heads(question))
-        return (row for row in rows if fits(row, question))
+        return filter(fitting(question), map(audit_row, lists.heads(question)))
     findings = lists.findings(question.rule)
     return _with_heads(lists, question, findings, all_heads=with_heads or of_head(question))
 
@@ -83,25 +89,22 @@ def _with_heads(
     lists: Lists, question: Question, findings: Iterator[FindingRow], *, all_heads: bool
 ) -> Iterator[AuditRow]:
     """The findings that fit; a head is read only where the finding itself leaves a doubt."""
+    fits = fitting(question)
     for found in findings:
         row = finding_row(found, None)
         doubtful = needs_head(found)
-        if not doubtful and not fits(row, question):
+        if not doubtful and not fits(row):
             continue
         if doubtful or all_heads:
             lists.read.rows += 1
             row = finding_row(found, lists.history.head(found.key))
-        if fits(row, question):
+        if fits(row):
             yield row
-
-
-def _rank(row: AuditRow, sort: Sort) -> _Rank:
-    return amount(row, sort), place(row)
 
 
 def _best(rows: Iterator[AuditRow], question: Question) -> list[AuditRow]:
     """All rows in an order by dollars, those of the same dollars newest first."""
-    return sorted(rows, key=lambda row: _rank(row, question.sort), reverse=True)
+    return sorted(rows, key=lambda row: (amount(row, question.sort), place(row)), reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,7 @@ def _ranked(lists: Lists, question: Question, wanted: int, *, above_zero: bool) 
     comes before those found: no job has more dollars than its family had on that day.
     """
     best: list[tuple[_Rank, AuditRow]] = []
+    fits = fitting(question)
     for cell in sorted(_cells(lists, question), key=lambda c: (c.usd, c.day), reverse=True):
         if len(best) == wanted:
             (usd, (ended_at, _)), _row = best[0]
@@ -130,14 +134,14 @@ def _ranked(lists: Lists, question: Question, wanted: int, *, above_zero: bool) 
                 break
         if above_zero and not cell.usd:
             break
-        for row in map(audit_row, _of_cell(lists, question, cell)):
-            rank = _rank(row, question.sort)
-            if not fits(row, question) or (above_zero and not rank[0]):
+        for head in _of_cell(lists, question, cell):
+            rank = head_amount(head, question.sort), place(head)
+            full = len(best) == wanted
+            if (above_zero and not rank[0]) or (full and rank <= best[0][0]):
                 continue
-            if len(best) < wanted:
-                heapq.heappush(best, (rank, row))
-            elif rank > best[0][0]:
-                heapq.heapreplace(best, (rank, row))
+            row = audit_row(head)
+            if fits(row):
+                (heapq.heapreplace if full else heapq.heappush)(best, (rank, row))
     return [row for _, row in sorted(best, key=lambda pair: pair[0], reverse=True)]
 
 
@@ -145,19 +149,16 @@ def _cells(lists: Lists, question: Question) -> Iterator[_Cell]:
     scope = Scope.FAMILY if question.owner is None else Scope.OWNER
     name = question.family if question.owner is None else question.owner
     rows = lists.sums(scope, account=question.account, region=question.region, name=name)
-    of_family = question.owner is None
-    groups = grouped(
-        rows,
-        lambda row: (
-            row.day,
-            *((row.account, row.region, row.name or "") if of_family else ("", "", None)),
-        ),
-    )
-    for (day, account, region, family), sums in groups.items():
-        usd = question.sort.of(sums)
-        enough = question.min_usd is None or question.sort is not Sort.WASTE
-        if enough or usd >= (question.min_usd or 0):
-            yield _Cell(usd, day, sums.jobs, account, region, family)
+    cells: dict[tuple[date, str, str, str | None], tuple[Decimal, int]] = {}
+    for row in rows:
+        of_owner = question.owner is not None
+        place = ("", "", None) if of_owner else (row.account, row.region, row.name or "")
+        usd, jobs = cells.get((row.day, *place), (Decimal(0), 0))
+        cells[row.day, *place] = usd + question.sort.of(row.sums), jobs + row.sums.jobs
+    least = question.min_usd if question.sort is Sort.WASTE else None
+    for (day, account, region, family), (usd, jobs) in cells.items():
+        if least is None or usd >= least:
+            yield _Cell(usd, day, jobs, account, region, family)
 
 
 def _of_cell(lists: Lists, question: Question, cell: _Cell) -> Iterator[Head]:

@@ -16,7 +16,7 @@ from typing import Any
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.audit.sums import Scope, Sums, added
 from sageaudit.queries import answer
-from sageaudit.queries.columns import FILTERS, SUMMED, Column, fits, no_column
+from sageaudit.queries.columns import FILTERS, SUMMED, Column, fitting, no_column
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import (
     ONE_DAY,
@@ -227,21 +227,22 @@ def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Ite
     Raises BadUsage for a column that is no cost tag of any of the audits read.
     """
     wanted, asked = question.rule, question
-    fitting: set[JobKey] | None = None
+    found: set[JobKey] | None = None
     if wanted is not None:
         asked = _of_any_rule(question)
         if question.severity is not None or question.min_usd is not None:
             of_heads: dict[str, Any] = {
                 name: None for name in question.filters if FILTERS[name].of_head
             }
-            found = answer.all_rows(lists, replace(question, sort=Sort.NEWEST, **of_heads))
-            fitting = {row.key for row in found}
+            rows = answer.all_rows(lists, replace(question, sort=Sort.NEWEST, **of_heads))
+            found = {row.key for row in rows}
+    fits = fitting(asked)
     tags: set[str] = set()
     read = 0
     for read, head in enumerate(lists.heads(asked), 1):  # noqa: B007 - used after the loop
         row = audit_row(head)
         tags |= row.tags.keys()
-        if not fits(row, asked) or (fitting is not None and head.key not in fitting):
+        if not fits(row) or (found is not None and head.key not in found):
             continue
         day = head.ended_at.astimezone(UTC).date()
         if wanted is None and SUMMED["rule"] not in names:

@@ -244,9 +244,10 @@ def no_column(name: str, tags: set[str]) -> BadUsage:
     return BadUsage(f"there is no column {name!r}{near} the columns are {', '.join(known)}")
 
 
-def fits(row: AuditRow, question: Question) -> bool:
-    """True where the row passes every filter; what is not read yet of an audit passes."""
-    return all(FILTERS[name].keeps(row, wanted) for name, wanted in question.filters.items())
+def fitting(question: Question) -> Callable[[AuditRow], bool]:
+    """True for a row that passes every filter; what is not read yet of an audit passes."""
+    asked = [(FILTERS[name], wanted) for name, wanted in question.filters.items()]
+    return lambda row: all(column.keeps(row, wanted) for column, wanted in asked)
 
 
 def of_head(question: Question) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any
 
 from sageaudit.domain.audit.judgement import Judged
@@ -114,20 +115,24 @@ OF_A_FINDING = frozenset(
 """The fields that a list of one rule knows without reading the audit's head."""
 
 
-_SAME = {of.name for of in fields(Head)} & {of.name for of in fields(AuditRow)} - {
-    "estimated",
-    "incomplete",
-}
+_SAME = sorted(
+    {of.name for of in fields(Head)}
+    & {of.name for of in fields(AuditRow)} - {"estimated", "incomplete"}
+)
 """Fields that a row has as its head does."""
+_same_of = attrgetter(*_SAME)
 
 
 def audit_row(head: Head) -> AuditRow:
     """The row of an audit."""
-    sums, facts = head.sums, head.facts
-    phases = facts.phase_s if facts else {}
-    same: dict[str, Any] = {name: getattr(head, name) for name in _SAME}
-    row = AuditRow(
-        **same,
+    values: dict[str, Any] = dict(zip(_SAME, _same_of(head), strict=True))
+    facts = head.facts
+    values |= _amounts(head)
+    if _never_started(head):
+        waited = _whole(sum(facts.phase_s.values()) or None) if facts else None
+        values |= {"status": NEVER_STARTED, "judged": None, "waiting_s": waited}
+    return AuditRow(
+        **values,
         job=head.name,
         findings=len(head.finding_ids),
         estimated=bool(head.estimated),
@@ -135,25 +140,26 @@ def audit_row(head: Head) -> AuditRow:
         instance_type=facts.instance_type if facts else None,
         instance_count=facts.instance_count if facts else None,
         purchase=facts.purchase.value if facts else None,
-        interrupted_s=_whole(phases.get(_INTERRUPTED)),
+        interrupted_s=_whole(facts.phase_s.get(_INTERRUPTED)) if facts else None,
         reason=facts.reason_class if facts else None,
         instance_hours=_hours(head.instance_s),
         gpu_hours=_hours(head.gpu_s),
         idle_gpu_hours=_hours(head.idle_gpu_s),
     )
+
+
+def _amounts(head: Head) -> dict[str, Decimal | None]:
+    """What of a row's dollars is not as its head has it."""
+    sums = head.sums
     if head.rollup:
-        own: dict[str, Any] = {f"{sort.value}_usd": sort.of(sums) for sort in AMOUNTS}
-        return replace(row, **own, lost_up_to_usd=sums.lost_up_to_usd)
-    if _never_started(head):
-        waited = _whole(sum(phases.values()) or None)
-        row = replace(row, status=NEVER_STARTED, judged=None, waiting_s=waited)
-    return replace(
-        row,
-        lost_up_to_usd=_known(sums.lost_up_to_usd, head.lost_usd),
-        waste_usd=_sum(head.avoidable_usd, head.lost_usd),
-        possible_usd=_known(sums.possible_usd, head.total_usd),
-        idle_usd=None if sums.idle_unpriced else sums.idle_usd,
-    )
+        own: dict[str, Decimal | None] = {f"{sort.value}_usd": sort.of(sums) for sort in AMOUNTS}
+        return own | {"lost_up_to_usd": sums.lost_up_to_usd}
+    return {
+        "lost_up_to_usd": _known(sums.lost_up_to_usd, head.lost_usd),
+        "waste_usd": _sum(head.avoidable_usd, head.lost_usd),
+        "possible_usd": _known(sums.possible_usd, head.total_usd),
+        "idle_usd": None if sums.idle_unpriced else sums.idle_usd,
+    }
 
 
 def _hours(seconds: int | None) -> Decimal | None:
@@ -223,6 +229,13 @@ def amount(row: AuditRow, sort: Sort) -> Decimal:
         return row.saving_usd or _ZERO
     usd: Decimal | None = getattr(row, f"{sort.value}_usd")
     return usd or _ZERO
+
+
+def head_amount(head: Head, sort: Sort) -> Decimal:
+    """The same of an audit's row, without the row where the head has the amount."""
+    if sort is Sort.WASTE and not head.rollup:
+        return (head.avoidable_usd or _ZERO) + (head.lost_usd or _ZERO)
+    return amount(audit_row(head), sort)
 
 
 def _sum(avoidable: Decimal | None, lost: Decimal | None) -> Decimal | None:

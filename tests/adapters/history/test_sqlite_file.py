@@ -42,7 +42,7 @@ def read(path: Path, *, create: bool) -> None:
     with SqliteHistory(path, create=create) as history:
         history.audit(key())
         history.detail(key())
-        list(history.runs(RunQuery.of_day(NOON.date())))
+        _ = [head.facts for head in history.runs(RunQuery.of_day(NOON.date()))]
 
 
 def refused(path: Path, *, create: bool = False) -> HistoryFileError:

@@ -16,6 +16,7 @@ from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.output.html.account import account_body
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body
+from sageaudit.output.html.markup import join
 from sageaudit.output.text.money import usd as dollars
 from tests.fakes import documents, jobs, reports
 from tests.fakes.hostile import documents as hostile_documents
@@ -76,7 +77,7 @@ def test_the_policy_allows_exactly_the_style_and_script_of_the_page() -> None:
 
 def test_the_headline_is_the_daily_sums(account: AccountReport) -> None:
     """To the cent, in the headline, the figures, and each table of sums."""
-    body = account_body(account)
+    body = join(account_body(account))
     total, avoidable = dollars(account.total.total_usd), dollars(account.total.avoidable_usd)
     assert f"150 jobs cost {total}: {avoidable} was avoidable." in words(body)
     for title in ("By family", "By owner", "By instance type"):
@@ -92,7 +93,9 @@ def test_the_headline_is_the_daily_sums(account: AccountReport) -> None:
 
 def test_the_page_says_what_to_change_first(account: AccountReport) -> None:
     """Three families, the most dollars first, each with its fix and one link."""
-    cards = re.findall(r'<article class="card">.*?</article>', account_body(account), re.DOTALL)
+    cards = re.findall(
+        r'<article class="card">.*?</article>', join(account_body(account)), re.DOTALL
+    )
     shown = [usd(re.findall(r"<strong>(?:about )?(.*?)</strong>", card)[0]) for card in cards]
     rules = [rule for sums in account.by[0].sums.values() for rule in sums.rules.values()]
     most = max(rule.waste_usd for rule in rules)
@@ -100,7 +103,7 @@ def test_the_page_says_what_to_change_first(account: AccountReport) -> None:
     assert most * Decimal("1.1") >= shown[0] >= shown[1] * Decimal("0.9") > 0
     for card in cards:
         [link] = re.findall(r'href="#(j\d+)"', card)
-        assert f'<details id="{link}"' in account_body(account)
+        assert f'<details id="{link}"' in join(account_body(account))
         assert 'instance_type="ml.g4dn.xlarge"' in words(card)
 
 
@@ -127,7 +130,7 @@ def test_a_family_is_told_its_dearest_rule_that_still_holds(name: str) -> None:
 
 def test_what_changed_is_against_as_many_days_before(account: AccountReport) -> None:
     """Each difference is of the two sums beside it; a family of one side is new or gone."""
-    rows = amounts(account_body(account), "What changed")
+    rows = amounts(join(account_body(account)), "What changed")
     assert len(rows) == 10
     differences = [usd(row[4].replace("+", "")) for row in rows]
     assert [abs(one) for one in differences] == sorted(map(abs, differences), reverse=True)
@@ -142,12 +145,12 @@ def test_what_changed_is_against_as_many_days_before(account: AccountReport) -> 
 
 def words_of_page(report: AccountReport) -> str:
     """The text of an account's page."""
-    return words(account_body(report))
+    return words(join(account_body(report)))
 
 
 def test_the_page_ends_with_what_was_needed(account: AccountReport) -> None:
     """Spend, less each rule's share."""
-    rows = amounts(account_body(account), "From spend to what was needed")
+    rows = amounts(join(account_body(account)), "From spend to what was needed")
     steps = [usd(row[1]) for row in rows]
     needed = account.total.total_usd - account.total.waste_usd
     assert rows[0][0] == "Spend"
@@ -157,7 +160,7 @@ def test_the_page_ends_with_what_was_needed(account: AccountReport) -> None:
 
 def test_every_job_has_a_row_and_the_dearest_a_section(account: AccountReport) -> None:
     """In the order of their avoidable and lost dollars."""
-    body = account_body(account)
+    body = join(account_body(account))
     assert len(re.findall(r'<tr><th scope="row"><a href="#j\d+">', body)) == 150
     assert len(re.findall(r'<details id="j\d+"', body)) == 150
     wasted = [(head.avoidable_usd or 0) + (head.lost_usd or 0) for head in account.heads]

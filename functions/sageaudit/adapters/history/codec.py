@@ -7,10 +7,11 @@ a number; the numbers in RunFacts and Sums are strings, as a metric may have any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from datetime import date, datetime
 from decimal import Decimal
+from sys import intern
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -23,6 +24,9 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 
 Item = dict[str, Any]
 Stored = TypeVar("Stored", Head, FindingRow, JobKey, RunFacts, Advised, Decision)
+Reader = tuple[str, Callable[..., Any] | None, bool]
+"""A field, what converts its stored value (None: it is stored as it is), and whether it may be
+absent."""
 LONGEST_NAME = 200
 _LARGEST_DETAIL_BYTES = 350_000
 """Packed description and series together; above it the series are dropped."""
@@ -42,15 +46,22 @@ def to_item(row: Stored) -> Item:
 
 def from_item(form: type[Stored], item: Item) -> Stored:
     """The row of an item. Raises KeyError if a required attribute is missing."""
+    return form(**read_fields(READERS[form], item))
+
+
+def read_fields(readers: Iterable[Reader], item: Item) -> dict[str, Any]:
+    """The fields that these readers make of an item. Raises KeyError, as `from_item`."""
     values: dict[str, Any] = {}
-    for name, read, optional in _READERS[form]:
-        if read is from_item:
-            values[name] = from_item(JobKey, item)
-        elif name in item or not optional:
+    for name, read, optional in readers:
+        if name in item:
             values[name] = item[name] if read is None else read(item[name])
-        else:
+        elif optional:
             values[name] = None
-    return form(**values)
+        elif read is from_item:
+            values[name] = from_item(JobKey, item)
+        else:
+            raise KeyError(name)
+    return values
 
 
 def _plain(value: object) -> object:
@@ -105,12 +116,8 @@ def read_numbers(form: type[Sums | RuleSums], item: Item) -> Item:
 
     Other attributes of the item are left out.
     """
-    known = {of.name for of in fields(form)} - {"rules"}
-    return {
-        name: Decimal(value) if name.endswith("_usd") else int(value)
-        for name, value in item.items()
-        if name in known
-    }
+    numbers = _NUMBERS[form]
+    return {name: numbers[name](value) for name, value in item.items() if name in numbers}
 
 
 def packed_detail(detail: Detail) -> Item:
@@ -132,8 +139,8 @@ def _read_facts(item: Item) -> RunFacts:
     return from_item(RunFacts, item)
 
 
-def _readers(form: type[Any]) -> tuple[tuple[str, Callable[..., Any] | None, bool], ...]:
-    """For each field what converts its stored value, and whether it may be absent."""
+def _readers(form: type[Any]) -> tuple[Reader, ...]:
+    """Those of all fields."""
     readers = []
     for name, hint in get_type_hints(form).items():
         optional = NoneType in get_args(hint)
@@ -151,10 +158,10 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
     if get_origin(hint) is tuple:
         return tuple
     if get_origin(hint) is Mapping and get_args(hint)[1] is str:
-        return dict
+        return lambda values: {intern(name): value for name, value in values.items()}
     if get_origin(hint) is Mapping:
         read = Decimal if Decimal in get_args(hint) else lambda text: text
-        return lambda values: {name: read(value) for name, value in values.items()}
+        return lambda values: {intern(name): read(value) for name, value in values.items()}
     reader: Callable[..., Any] = {
         JobKey: from_item,
         date: date.fromisoformat,
@@ -165,6 +172,12 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
     return reader
 
 
-_READERS = {
-    form: _readers(form) for form in (Head, FindingRow, JobKey, RunFacts, Advised, Decision)
+READERS = {form: _readers(form) for form in (Head, FindingRow, JobKey, RunFacts, Advised, Decision)}
+_NUMBERS: dict[type[Sums | RuleSums], dict[str, Callable[[Any], Any]]] = {
+    form: {
+        of.name: Decimal if of.name.endswith("_usd") else int
+        for of in fields(form)
+        if of.name != "rules"
+    }
+    for form in (Sums, RuleSums)
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body, job_title
 from sageaudit.output.html.job_table import job_words
+from sageaudit.output.html.markup import Child
 from sageaudit.output.html.page import page
 from sageaudit.ports import History
 from sageaudit.queries.lookup import Wanted, find
@@ -187,7 +188,8 @@ def _of_job(history: History, head: Head) -> JobReport:
     return found
 
 
-def _page(contents: AccountReport | JobReport) -> str:
+def _page(contents: AccountReport | JobReport) -> Iterator[str]:
+    body: Child
     if isinstance(contents, JobReport):
         title, body = job_title(contents.document), job_body(contents)
     else:
@@ -195,14 +197,15 @@ def _page(contents: AccountReport | JobReport) -> str:
     return page(title, body, generated_at=asking.now(), version=__version__)
 
 
-def _write(text: str, output: str, contents: AccountReport | JobReport) -> None:
+def _write(pieces: Iterator[str], output: str, contents: AccountReport | JobReport) -> None:
     if output == _STDOUT:
-        click.echo(text, nl=False)
+        for piece in pieces:
+            click.echo(piece, nl=False)
         return
-    written = text.encode("utf-8", "replace")
-    with whole_file(Path(output)) as file:
-        file.write_bytes(written)
-    size = f"{max(len(written) // _KIB, 1):,} KB"
+    with whole_file(Path(output)) as beside:
+        with beside.open("w", encoding="utf-8", errors="replace", newline="") as file:
+            file.writelines(pieces)
+        size = f"{max(beside.stat().st_size // _KIB, 1):,} KB"
     about = "1 job"
     if isinstance(contents, AccountReport):
         about = f"{job_words(contents.heads)}, {contents.since} to {contents.until}"

@@ -153,11 +153,14 @@ def _judged(
 
 def mended_otherwise(runs: Sequence[Head], last: Head, advised: Advised) -> Comparison | None:
     """Where the finding is gone with another value than the advised one; None where it is not."""
-    since = [run for run in _completed(runs) if started_at(run) > started_at(last)]
     own, old = (own_value(of.facts, advised.parameter) for of in (runs[-1], last))
     others = _instances(runs[-1].facts) != _instances(last.facts)
     another = own is not None and own != old
-    if len(since) < COMPARED or not advised.parameter or not (others or another):
+    if not advised.parameter or not (others or another):
+        return None
+    last_at = started_at(last)
+    since = [run for run in _completed(runs) if started_at(run) > last_at]
+    if len(since) < COMPARED:
         return None
     value = f"{advised.parameter} = {own}" if another else "other instances"
     return Comparison(Effect.CHANGED_TOO, f"mended with {value} in its place", len(since))

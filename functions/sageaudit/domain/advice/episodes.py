@@ -65,9 +65,11 @@ def _carries(run: Head, before: Head, one: Advised) -> bool:
 
     Where the advice leaves the value open, as `s3://<bucket>/<prefix>`, any value is it.
     """
+    own, old = own_value(run.facts, one.parameter), own_value(before.facts, one.parameter)
+    if not one.parameter or own is None or own == old:
+        return False
     advised = advised_of(before.facts, one)
-    own, old = (own_value(of.facts, one.parameter) for of in (run, before))
-    if advised is None or not one.parameter or own is None or own == old:
+    if advised is None:
         return False
     numbers = [_number(value) for value in (own, advised.new, old)]
     if None in numbers:

@@ -224,7 +224,7 @@ def dearest(advised: Iterable[Advised]) -> tuple[Advised, ...]:
 def advised_of(facts: RunFacts | None, like: Advised) -> Advised | None:
     """What a run was advised of the same line as `like`; None where it was not."""
     advised = facts.advised if facts else None
-    return next((one for one in advised or () if one.line == like.line), None)
+    return next((one for one in advised if one.line == like.line), None) if advised else None
 
 
 def own_value(facts: RunFacts | None, path: str) -> str | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
@@ -90,8 +90,30 @@ class Recorded:
     head: Head | None = field(default=None, compare=False)
 
 
+class Unread:
+    """A row of which some fields are read when one of them is first asked for."""
+
+    __slots__ = ("_read",)
+
+    @classmethod
+    def partly(cls, known: Mapping[str, Any], read: Callable[[str], Mapping[str, Any]]) -> Self:
+        """A row of `known` fields; `read` gives the one that is asked for, and perhaps others."""
+        row, put = object.__new__(cls), object.__setattr__
+        for name, value in known.items():
+            put(row, name, value)
+        put(row, "_read", read)
+        return row
+
+    if not TYPE_CHECKING:  # a type checker knows the fields
+
+        def __getattr__(self, name: str) -> Any:
+            for field_name, value in object.__getattribute__(self, "_read")(name).items():
+                object.__setattr__(self, field_name, value)
+            return object.__getattribute__(self, name)
+
+
 @dataclass(frozen=True, slots=True)
-class Head:
+class Head(Unread):
     """The newest version of one job, for lists and for comparison with the next delivery.
 
     Unknown dollars are None. `digest` is equal for two audits with the same content;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from sageaudit.domain.audit.ranking import ranked_rules
@@ -20,8 +20,8 @@ from sageaudit.output.html.job_table import (
     tag_value,
     type_name,
 )
-from sageaudit.output.html.markup import Child, Markup, join, path, tag
-from sageaudit.output.html.page import section
+from sageaudit.output.html.markup import Child, Markup, path, tag
+from sageaudit.output.html.page import section, titled
 from sageaudit.output.html.spend_chart import spend_over_time
 from sageaudit.output.text.amounts import of_document, of_rule, of_sums
 from sageaudit.output.text.headline import account_headline, period_words
@@ -40,24 +40,21 @@ _ROLLUPS = "What a tuning job cost is in the rows of its training jobs: rows add
 _OF_RULES = "Each dollar is counted once: where fixes overlap, by the rule that comes first."
 
 
-def account_body(report: AccountReport) -> Markup:
-    """The main part of an account's page."""
+def account_body(report: AccountReport) -> Iterator[Child]:
+    """The main part of an account's page, in pieces."""
     total = report.total
-    details = join(_detail(at, report.heads[at], one) for at, one in sorted(report.details.items()))
-    return join(
-        [
-            first_screen(report),
-            section(
-                "Spend over time",
-                spend_over_time(report.days, report.since, report.until) if total.jobs else None,
-            ),
-            section("From spend to what was needed", _waterfall(total)),
-            section("By rule", _rules(report), note=_OF_RULES),
-            tag("div", map(_sums_by, report.by), class_="columns"),
-            section("Every job", job_table(report), id_="jobs", note=_note(report)),
-            section("The most wasteful jobs in detail", details, note=_DETAILS),
-        ]
-    )
+    yield first_screen(report)
+    if total.jobs:
+        spend = spend_over_time(report.days, report.since, report.until)
+        yield section("Spend over time", spend)
+    yield section("From spend to what was needed", _waterfall(total))
+    yield section("By rule", _rules(report), note=_OF_RULES)
+    yield tag("div", map(_sums_by, report.by), class_="columns")
+    if report.heads:
+        yield titled("Every job", job_table(report), id_="jobs", note=_note(report))
+    if report.details:
+        details = (_detail(at, report.heads[at], job) for at, job in sorted(report.details.items()))
+        yield titled("The most wasteful jobs in detail", details, note=_DETAILS)
 
 
 def _note(report: AccountReport) -> str:

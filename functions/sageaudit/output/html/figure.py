@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from sageaudit.domain.audit.sums import Sums
-from sageaudit.output.html.markup import Child, Markup, join, tag
+from sageaudit.output.html.markup import Child, Markup, around, join, tag
 from sageaudit.output.text.money import Figure, share
 
 _NOTHING = "$0.00"
@@ -70,12 +70,12 @@ def table(
     body = (tag("tr", cells(row)) for row in rows)
     last = tag("tfoot", tag("tr", cells(foot))) if foot else None
     whole = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), last)
-    return scrolling(label, whole)
+    return join(scrolling(label, whole))
 
 
-def scrolling(label: str, *children: Child) -> Markup:
+def scrolling(label: str, *children: Child) -> tuple[Child, ...]:
     """A place that scrolls sideways by itself, with the keyboard too."""
-    return tag("div", *children, class_="scroll", role="group", tabindex=0, aria_label=label)
+    return around("div", *children, class_="scroll", role="group", tabindex=0, aria_label=label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def bar_table(label: str, titles: Sequence[str], rows: Sequence[BarRow]) -> Mark
     ]
     body = (_row(row, most) for row in rows)
     whole = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), class_="bars")
-    return scrolling(label, whole)
+    return join(scrolling(label, whole))
 
 
 def waterfall(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.output.html.contents import AccountReport
 from sageaudit.output.html.figure import scrolling
-from sageaudit.output.html.markup import Child, Markup, join, tag
+from sageaudit.output.html.markup import Child, Markup, around, tag
 from sageaudit.output.text.amounts import Amounts, of_head, of_sums
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.notes import family_words
@@ -135,24 +137,22 @@ def _of_type(head: Head) -> str | None:
     return head.facts.instance_type if head.facts else None
 
 
-def job_table(report: AccountReport) -> Markup | None:
-    """The table with its filters; None without jobs."""
-    if not report.heads:
-        return None
+def job_table(report: AccountReport) -> Child:
+    """The table with its filters, in pieces: each row is made while it is written."""
     tags = sorted({name for head in report.heads for name in head.tags})
     every = (*COLUMNS, *(TableColumn(tag_title(name), _tag(name), varies=True) for name in tags))
     columns = [column for column in every if not column.varies or _varies(column, report.heads)]
-    rows = [_row(columns, head, at, at in report.details) for at, head in enumerate(report.heads)]
-    whole = tag(
+    rows = (_row(columns, head, at, at in report.details) for at, head in enumerate(report.heads))
+    whole = around(
         "table",
         tag("thead", tag("tr", map(_head, columns))),
-        tag("tbody", rows[:FIRST]),
-        tag("tbody", rows[FIRST:], class_="rest"),
+        around("tbody", islice(rows, FIRST)),
+        around("tbody", rows, class_="rest"),
         tag("tfoot", _foot(columns, report.total)),
         id="all",
         class_="all",
     )
-    return join([_filters(report), scrolling("Every job", whole)])
+    return _filters(report), scrolling("Every job", whole)
 
 
 def _tag(name: str) -> Callable[[Head], str]:
@@ -222,8 +222,15 @@ def _cell(column: TableColumn, text: str, head: Head) -> Markup:
     kind = "w" if column.wide else None
     if column.figure or column.number:
         kind = "n z" if text in _NOTHING else "n"
-    micros = _micros(head) if column is _SPEND else None
-    return tag("td", text, class_=kind, data_u=micros)
+    if column is _SPEND:
+        return tag("td", text, class_=kind, data_u=_micros(head))
+    return _repeated(text, kind)
+
+
+@lru_cache(5_000)
+def _repeated(text: str, kind: str | None) -> Markup:
+    """A cell that many rows have."""
+    return tag("td", text, class_=kind)
 
 
 _SPEND = COLUMNS[1]

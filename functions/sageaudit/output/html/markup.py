@@ -6,8 +6,9 @@ become an element. An attribute that could run or load something is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import TypeAlias
 
 from sageaudit.output.text.untrusted import html
@@ -35,11 +36,22 @@ def tag(name: str, /, *children: Child, **attributes: Value) -> Markup:
 
     Raises ValueError for an attribute that runs, styles or loads something.
     """
-    written = "".join(_attribute(key, value) for key, value in attributes.items())
-    start = f"<{name}{written}>"
-    if name in _VOID:
-        return Markup(start)
-    return Markup(f"{start}{join(children)}</{name}>")
+    start = _start(name, tuple(attributes), *attributes.values())
+    return start if name in _VOID else Markup(f"{start}{join(children)}</{name}>")
+
+
+def around(name: str, *children: Child, **attributes: Value) -> tuple[Child, ...]:
+    """The same in pieces: what is large is then never one text."""
+    return _start(name, tuple(attributes), *attributes.values()), children, Markup(f"</{name}>")
+
+
+def pieces(child: Child) -> Iterator[str]:
+    """The text of a child, made while it is written."""
+    if child is None or isinstance(child, str):
+        yield _child(child)
+    else:
+        for part in child:
+            yield from pieces(part)
 
 
 def join(children: Iterable[Child]) -> Markup:
@@ -57,6 +69,12 @@ def _child(child: Child) -> str:
     if child is None or isinstance(child, Markup):
         return child or ""
     return html(child) if isinstance(child, str) else join(child)
+
+
+@lru_cache(1_000, typed=True)  # typed, as 1 == True
+def _start(name: str, keys: Sequence[str], *values: Value) -> Markup:
+    written = "".join(map(_attribute, keys, values))
+    return Markup(f"<{name}{written}>")
 
 
 def _attribute(key: str, value: Value) -> str:

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterator
 from datetime import datetime
 from functools import cache
 from importlib import resources
 
 from sageaudit.output.html.findings import shape, shapes
-from sageaudit.output.html.markup import Child, Markup, join, tag
+from sageaudit.output.html.markup import Child, Markup, around, join, pieces, tag
 
 _THEMES = (("moon", "Dark"), ("sun", "Light"))
 """What the button changes to; the style sheet shows the one that is not there yet."""
 
 
-def page(title: str, main: Child, *, generated_at: datetime, version: str) -> str:
-    """The page as text, to be written as UTF-8."""
-    whole = tag("html", _head(title), _body(main, generated_at, version), lang="en")
-    return f"<!doctype html>\n{whole}\n"
+def page(title: str, main: Child, *, generated_at: datetime, version: str) -> Iterator[str]:
+    """The text of the page in pieces, to be written as UTF-8."""
+    yield "<!doctype html>\n"
+    yield from pieces(around("html", _head(title), _body(main, generated_at, version), lang="en"))
+    yield "\n"
 
 
 def _head(title: str) -> Markup:
@@ -39,7 +41,7 @@ def _head(title: str) -> Markup:
     )
 
 
-def _body(main: Child, generated_at: datetime, version: str) -> Markup:
+def _body(main: Child, generated_at: datetime, version: str) -> Child:
     skip = tag("a", "Skip to the report", href="#main", class_="skip")
     themes = (tag("span", shape(to), f" {name}", class_=to) for to, name in _THEMES)
     theme = tag("button", themes, type="button", id="theme", hidden=True)
@@ -52,17 +54,22 @@ def _body(main: Child, generated_at: datetime, version: str) -> Markup:
     )
     footer = tag("footer", tag("p", what), tag("p", made))
     script = tag("script", _asset("page.js"))
-    parts = (skip, shapes(), bar, tag("main", main, id="main", tabindex=-1), footer, script)
-    return tag("body", join(parts))
+    whole = around("main", main, id="main", tabindex=-1)
+    return around("body", skip, shapes(), bar, whole, footer, script)
 
 
 def section(title: str, *parts: Child, id_: str | None = None, note: Child = None) -> Markup | None:
     """A part of the page under a heading; None where there is nothing to show."""
     shown = join(parts)
-    if not shown:
-        return None
+    return join(titled(title, shown, id_=id_, note=note)) if shown else None
+
+
+def titled(
+    title: str, *parts: Child, id_: str | None = None, note: Child = None
+) -> tuple[Child, ...]:
+    """The same in pieces, of what is something to show."""
     below = tag("p", note, class_="note") if note else None
-    return tag("section", tag("h2", title), below, shown, id=id_)
+    return around("section", tag("h2", title), below, *parts, id=id_)
 
 
 def tiles(*figures: tuple[str, str, str, str]) -> Markup:

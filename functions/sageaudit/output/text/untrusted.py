@@ -116,7 +116,8 @@ def html(text: str) -> str:
 
 def middle(text: str, limit: int) -> str:
     """Cut in the middle to `limit` units: a name is recognised by its start and its end."""
-    return _joined(_clusters(text), limit)
+    fits = text.isascii() and len(text) <= limit
+    return text if fits else _joined(_clusters(text), limit)
 
 
 def cut(mrkdwn: str, limit: int) -> str:

@@ -145,5 +145,5 @@ def _report(
     text = page(
         account_title(contents), account_body(contents), generated_at=now, version=__version__
     )
-    url = deps.reports.put(f"{last_day}.html", text)
+    url = deps.reports.put(f"{last_day}.html", "".join(text))
     return DigestReport(Link(f"Report of {REPORT_DAYS} days", url))

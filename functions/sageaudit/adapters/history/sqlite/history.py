@@ -10,8 +10,8 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
@@ -38,7 +38,6 @@ from sageaudit.domain.audit.record import (
     FAMILY_RUNS,
     Detail,
     Entry,
-    FindingRow,
     Head,
     JobKey,
     Recorded,
@@ -54,7 +53,7 @@ _DETAIL_S = timedelta(days=DETAIL_DAYS) // timedelta(seconds=1)
 _PAGE_ROWS = 500
 """Rows of one read of a list, some 1 MB."""
 
-Form = TypeVar("Form", Head, FindingRow, Decision)
+Whole = TypeVar("Whole")
 
 
 class SqliteHistory:
@@ -96,7 +95,7 @@ class SqliteHistory:
             self._forget_expired(connection)
             row = connection.execute(schema.HEAD, {"run_key": run_id(entry.key)})
             known = row.fetchone()
-            newest = None if known is None else self._read(Head, known)
+            newest = None if known is None else self._head(known)
             step = next_step(newest, entry, digest)
             if newest is None or step is RecordStep.WRITE:
                 return self._write(connection, entry, digest, newest)
@@ -189,9 +188,8 @@ class SqliteHistory:
                 return ()
             before = connection.execute(schema.FAMILY_BEFORE, asked).fetchall()
             after = connection.execute(schema.FAMILY_AFTER, asked).fetchall()
-        with self._whole_rows():
-            family_rows = (map(rows.read_family_row, some) for some in (before, after))
-            found = tuple(out_of_date(rows.read_family_row(own), *family_rows))
+        whole = partial(self._whole, rows.read_family_row)
+        found = tuple(out_of_date(whole(own), map(whole, before), map(whole, after)))
         if found:
             self._make_due(found, due_at)
         return found
@@ -209,20 +207,18 @@ class SqliteHistory:
     def head(self, key: JobKey) -> Head | None:
         """The summary of the newest version; None for an unknown run."""
         row = self._file.row(schema.HEAD, {"run_key": run_id(key)})
-        return None if row is None else self._read(Head, row)
+        return None if row is None else self._head(row)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
         """The document of a version, by default the newest; None where there is none."""
         query = schema.NEWEST_AUDIT if version is None else schema.AUDIT
         row = self._file.row(query, {"run_key": run_id(key), "version": version})
-        with self._whole_rows():
-            return None if row is None else read(row["document"])
+        return None if row is None else self._whole(read, row["document"])
 
     def detail(self, key: JobKey) -> Detail | None:
         """The stored data to judge the job again; None where it is absent or expired."""
         row = self._file.row(schema.DETAIL, {"run_key": run_id(key), "now": self._now()})
-        with self._whole_rows():
-            return None if row is None else read_detail(dict(row))
+        return None if row is None else self._whole(read_detail, dict(row))
 
     def runs(
         self,
@@ -232,10 +228,11 @@ class SqliteHistory:
         page_size: int | None = None,
     ) -> Iterator[Row]:
         """The rows of a list, a page at a time."""
-        read: Callable[[sqlite3.Row], object] = {
-            RunIndex.RULE: lambda row: self._read(FindingRow, row),
+        reads: dict[RunIndex, Callable[[sqlite3.Row], object]] = {
+            RunIndex.RULE: partial(self._whole, rows.read_finding),
             RunIndex.DUE: self._tried,
-        }.get(query.index, lambda row: self._read(Head, row))
+        }
+        read = reads.get(query.index, self._head)
         return cast("Iterator[Row]", map(read, self._walk(query, before, page_size)))
 
     def _walk(
@@ -287,7 +284,8 @@ class SqliteHistory:
 
     def decisions(self) -> Sequence[Decision]:
         """What people decided about advices."""
-        return [self._read(Decision, row) for row in self._file.rows(schema.DECISIONS, {})]
+        found = self._file.rows(schema.DECISIONS, {})
+        return [self._whole(rows.read_decision, row) for row in found]
 
     def decide(self, decision: Decision) -> None:
         """Keeps it, in place of one of the same moment."""
@@ -296,18 +294,20 @@ class SqliteHistory:
 
     def _tried(self, row: sqlite3.Row) -> Head | BadHistory:
         try:
-            return self._read(Head, row)
+            head = self._head(row)
+            _ = head.sums  # which reads all of it
         except BadHistory as error:
             return error
+        return head
 
-    def _read(self, form: type[Form], row: sqlite3.Row) -> Form:
-        with self._whole_rows():
-            return rows.from_columns(form, row)
+    def _head(self, row: sqlite3.Row) -> Head:
+        """A head that unpacks the rest when somebody asks for it: most lists ask of few heads."""
+        rest = partial(self._whole, rows.packed_fields, row["rest"])
+        return Head.partly(self._whole(rows.head_fields, row), rest)
 
-    @contextmanager
-    def _whole_rows(self) -> Iterator[None]:
-        """Raises BadHistory for a row that was damaged or changed by hand."""
+    def _whole(self, read: Callable[..., Whole], *stored: Any) -> Whole:
+        """What `read` makes of it. Raises BadHistory for what was damaged or changed by hand."""
         try:
-            yield
+            return read(*stored)
         except (zlib.error, *UNREADABLE) as error:
             raise damaged(self._file.path, error) from error

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import date
 from decimal import Decimal
-from functools import cache
-from typing import Any, TypeVar
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
-from sageaudit.adapters.history.codec import Item, from_item, to_item
+from sageaudit.adapters.history.codec import READERS, from_item, read_fields, to_item
+from sageaudit.adapters.history.moments import read_moment
 from sageaudit.adapters.history.packed import pack, unpack
 from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
 from sageaudit.adapters.history.sort_keys import part
@@ -27,7 +29,7 @@ from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
 Columns = dict[str, Any]
 Stored = TypeVar("Stored", Head, FindingRow, JobKey, Decision)
 _USD, _MICRO_USD, _DIGITS = "_usd", "_micro_usd", 6
-_TAGS, _REST = "tags", "rest"
+_TAGS, _FACTS, _REST = "tags", "facts", "rest"
 _PACKED = frozenset(
     [
         *("digest", "ruleset", "policy", "family_version", "fingerprint", "finding_ids", "facts"),
@@ -35,16 +37,20 @@ _PACKED = frozenset(
     ]
 )
 """Fields of a head that are in `rest`."""
+_PACKED_READERS = tuple(reader for reader in READERS[Head] if reader[0] in _PACKED)
+_FACTS_READER = tuple(reader for reader in _PACKED_READERS if reader[0] == _FACTS)
 OF_FACTS = ("instance_type", "instance_count", "purchase", "reason_class")
 """What the view `jobs` shows of the facts, which are packed."""
-OF_THE_RUN = frozenset({"arn", "created_at", "name", "family", "owner"})
+OF_THE_RUN = frozenset({"run_key", "arn", "created_at", "name", "family", "owner"})
 """Fields of a finding that its run's row has."""
+_KEY = ("run_key", "arn", "created_at")
+"""What tells a run, the first columns of all that is read of one."""
 _Place = tuple[Any, ...]
 """Scope, day, account, region and name of a sum: the first columns of its tables."""
 _WIDTH = 5
 _SUM_FIELDS = tuple(field.name for field in fields(Sums) if field.name != "rules")
 _RULE_FIELDS = tuple(field.name for field in fields(RuleSums))
-_AMOUNTS = frozenset(name for name in _SUM_FIELDS + _RULE_FIELDS if name.endswith(_USD))
+_Number = tuple[str, Callable[[int], object]]
 
 
 def column_names(form: type[Any]) -> Iterator[str]:
@@ -72,28 +78,50 @@ def head_columns(head: Head) -> Columns:
     return columns | ({"arn": None} if part(head.key.arn) == head.key.arn else {})
 
 
-def from_columns(form: type[Stored], columns: sqlite3.Row) -> Stored:
-    """The row of these columns. Raises KeyError or ValueError for columns of something else."""
-    item: Item = {}
-    for (name, read), value in zip(_readers(tuple(columns.keys())), columns, strict=True):
-        if value is not None:
-            item[name] = value if read is None else read(value)
-    item |= item.pop(_REST, {})
-    if "run_key" in item:
-        item.setdefault("arn", item["run_key"].rpartition("#")[0])
-    return from_item(form, item)
+def read_names(form: type[Any]) -> tuple[str, ...]:
+    """The columns that a row of this form is read from, in this order."""
+    names = map(column_name, _PLANS[form].names)
+    return (*_KEY, *names, _REST) if form is Head else (*_KEY, *names)
 
 
-@cache
-def _readers(columns: tuple[str, ...]) -> list[tuple[str, Callable[[Any], Any] | None]]:
-    """For each column the name of its field, and what reads a value that is not as stored."""
-    packed: dict[str, Callable[[Any], Any]] = {_TAGS: from_json, _REST: unpack}
-    return [
-        (name.removesuffix(_MICRO_USD) + _USD, _from_micro_usd)
-        if name.endswith(_MICRO_USD)
-        else (name, packed.get(name))
-        for name in columns
-    ]
+def read_finding(columns: sqlite3.Row) -> FindingRow:
+    """The row of a finding. Raises one of UNREADABLE for columns of something else."""
+    return FindingRow(**_fields_of(FindingRow, columns))
+
+
+def read_decision(columns: sqlite3.Row) -> Decision:
+    """The same of a decision."""
+    known = zip(columns.keys(), columns, strict=True)
+    return from_item(Decision, {name: value for name, value in known if value is not None})
+
+
+def head_fields(columns: sqlite3.Row) -> dict[str, Any]:
+    """The fields of a head that are not packed; raises as `read_finding`."""
+    return _fields_of(Head, columns)
+
+
+def packed_fields(rest: bytes, asked: str) -> dict[str, Any]:
+    """The others; the facts alone where they are asked for. Raises zlib.error, too."""
+    alone = asked == _FACTS
+    return read_fields(_FACTS_READER if alone else _PACKED_READERS, unpack(rest))
+
+
+def _fields_of(form: type[Any], columns: sqlite3.Row) -> dict[str, Any]:
+    plan = _PLANS[form]
+    values: dict[str, Any] = dict(zip(plan.names, columns[len(_KEY) :], strict=False))
+    if None in plan.required(values):
+        raise ValueError("a column that every row has is NULL")
+    for name, read in plan.converted:
+        if values[name] is not None:
+            values[name] = read(values[name])
+    values["key"] = read_key(columns)
+    return values
+
+
+def read_key(columns: sqlite3.Row) -> JobKey:
+    """The run that these columns begin with."""
+    run_key, arn, created_at = columns[:3]
+    return JobKey(arn or run_key.rpartition("#")[0], read_moment(created_at))
 
 
 def family_row_columns(row: FamilyRow) -> Columns:
@@ -107,7 +135,7 @@ def read_family_row(columns: sqlite3.Row) -> FamilyRow:
     """The family's row of a run."""
     compared = columns["compared"]
     return FamilyRow(
-        key=from_columns(JobKey, columns),
+        key=read_key(columns),
         ended_sk=f"{columns['ended_at']}#{columns['run_key']}",
         stamp=columns["stamp"],
         compared=None if compared is None else read_compared(unpack(compared)),
@@ -131,14 +159,14 @@ def rule_sum_columns(row: SumRow) -> list[Columns]:
 def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iterator[SumRow]:
     """The rows of both tables together; days whose audits have all gone elsewhere are left out."""
     of_rules: dict[_Place, dict[str, RuleSums]] = defaultdict(dict)
-    for row in map(tuple, rules):
-        if any(row[_WIDTH + 1 :]):
-            of_rule = RuleSums(**_fields(_RULE_FIELDS, row[_WIDTH + 1 :]))
-            of_rules[row[:_WIDTH]][row[_WIDTH]] = of_rule
-    for row in map(tuple, sums):
-        found = of_rules.pop(row[:_WIDTH], {})
-        if found or any(row[_WIDTH:]):
-            yield _sum_row(row[:_WIDTH], Sums(**_fields(_SUM_FIELDS, row[_WIDTH:]), rules=found))
+    for row in rules:
+        if known := _fields(_RULE_READERS, row[_WIDTH + 1 :]):
+            of_rules[row[:_WIDTH]][row[_WIDTH]] = RuleSums(**known)
+    for row in sums:
+        place = row[:_WIDTH]
+        known, found = _fields(_SUM_READERS, row[_WIDTH:]), of_rules.pop(place, {})
+        if known or found:
+            yield _sum_row(place, Sums(**known, rules=found))
 
 
 def _sum_row(place: _Place, sums: Sums) -> SumRow:
@@ -157,13 +185,9 @@ def _place(row: SumRow) -> Columns:
     }
 
 
-def _fields(names: Sequence[str], values: Sequence[int]) -> dict[str, Any]:
+def _fields(readers: Iterable[_Number], values: Sequence[int]) -> dict[str, Any]:
     """The fields that are not 0, as they are by default."""
-    return {
-        name: _from_micro_usd(value) if name in _AMOUNTS else value
-        for name, value in zip(names, values, strict=True)
-        if value
-    }
+    return {name: read(value) for (name, read), value in zip(readers, values, strict=True) if value}
 
 
 def _numbers(sums: Sums | RuleSums, names: Sequence[str]) -> Columns:
@@ -178,8 +202,39 @@ def _value(value: object) -> object:
     return whole_text(value) if isinstance(value, str) else value
 
 
+@lru_cache(1_000)
 def _from_micro_usd(amount: int) -> Decimal:
     return Decimal(amount).scaleb(-_DIGITS)
+
+
+_SUM_READERS, _RULE_READERS = (
+    tuple((name, _from_micro_usd if name.endswith(_USD) else int) for name in names)
+    for names in (_SUM_FIELDS, _RULE_FIELDS)
+)
+
+
+class _Plan(NamedTuple):
+    """What reads the fields that are neither the key nor packed, in the order of their columns."""
+
+    names: tuple[str, ...]
+    required: Callable[[Mapping[str, Any]], tuple[Any, ...]]
+    converted: tuple[tuple[str, Callable[[Any], Any]], ...]
+
+
+def _plan(form: type[Any]) -> _Plan:
+    readers = [reader for reader in READERS[form] if reader[0] not in _PACKED | {"key"}]
+    of_columns = {name: _from_micro_usd for name, *_ in readers if name.endswith(_USD)}
+    reads = {name: read for name, read, _ in readers if read} | of_columns
+    if _TAGS in reads:
+        reads[_TAGS] = lambda text: dict(from_json(text))
+    return _Plan(
+        names=tuple(name for name, *_ in readers),
+        required=itemgetter(*(name for name, _, optional in readers if not optional)),
+        converted=tuple(reads.items()),
+    )
+
+
+_PLANS = {form: _plan(form) for form in (Head, FindingRow)}
 
 
 def column_name(name: str) -> str:

@@ -10,7 +10,13 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, get_args, get_type_hints
 
-from sageaudit.adapters.history.sqlite.rows import OF_FACTS, OF_THE_RUN, column_name, column_names
+from sageaudit.adapters.history.sqlite.rows import (
+    OF_FACTS,
+    OF_THE_RUN,
+    column_name,
+    column_names,
+    read_names,
+)
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.record import FindingRow, Head, RunIndex
 from sageaudit.domain.audit.sums import RuleSums, Sums
@@ -121,8 +127,8 @@ FROM findings AS f JOIN runs AS r ON r.run = f.run""",
 )
 """The statements that make an empty file a history."""
 
-HEAD = "SELECT * FROM runs WHERE run_key = :run_key"
-_RUNS = "SELECT * FROM runs WHERE"
+_RUNS = f"SELECT {', '.join(read_names(Head))} FROM runs WHERE"
+HEAD = f"{_RUNS} run_key = :run_key"
 _NEWEST = (
     " AND ended_at <= :moment AND (ended_at < :moment OR run_key < :after)"
     " ORDER BY ended_at DESC, run_key DESC LIMIT :rows"
@@ -133,12 +139,10 @@ _DUE = (
     "due_at <= :until AND due_at >= :moment AND (due_at > :moment OR run_key > :after)"
     " ORDER BY due_at, run_key LIMIT :rows"
 )
-_OF_FINDING = ", ".join(f"f.{name} AS {name}" for name in column_names(FindingRow))
-_OF_RUN = ", ".join(f"r.{name} AS {name}" for name in sorted(OF_THE_RUN))
-_FINDINGS = (
-    f"SELECT {_OF_FINDING}, run_key, {_OF_RUN}"
-    " FROM findings AS f CROSS JOIN runs AS r ON r.run = f.run WHERE"
+_OF_FINDING = ", ".join(
+    f"{'r' if name in OF_THE_RUN else 'f'}.{name} AS {name}" for name in read_names(FindingRow)
 )
+_FINDINGS = f"SELECT {_OF_FINDING} FROM findings AS f CROSS JOIN runs AS r ON r.run = f.run WHERE"
 LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
     RunIndex.DAY: (("period",), f"{_RUNS} ended_at >= :period{_NEWEST}"),
     RunIndex.FAMILY: (("account", "region", "family"), f"{_RUNS} {_OF_FAMILY}{_NEWEST}"),
@@ -164,7 +168,7 @@ LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
 """
 
 _FAMILY_ROW = (
-    "SELECT r.arn, r.created_at, r.ended_at, r.run_key, f.stamp, f.compared, f.since"
+    "SELECT r.run_key, r.arn, r.created_at, r.ended_at, f.stamp, f.compared, f.since"
     " FROM runs AS r CROSS JOIN family_rows AS f ON f.run = r.run"
     " WHERE r.account = :account AND r.region = :region AND r.family = :family"
     " AND f.expires_at > :now AND "

@@ -12,13 +12,14 @@ Text from a history is inert in each of them: no terminal escape, formula, marku
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
 from itertools import chain, islice
+from operator import attrgetter
+from types import NoneType
 from typing import Any, Literal
 
 import click
@@ -72,7 +73,12 @@ class Field:
 
     def value(self, row: Any) -> object:
         """Its value in a row."""
-        return getattr(row, self.name) if self.get is None else self.get(row)
+        return self.getter(row)
+
+    @property
+    def getter(self) -> Callable[[Any], object]:
+        """What takes its value from a row."""
+        return self.get or attrgetter(self.name)
 
     @property
     def column(self) -> Column:
@@ -193,13 +199,11 @@ def jsonl_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
 
 def csv_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
     """A header and a line for each row, as RFC 4180 has them; no cell is a formula."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow([field.name for field in fields])
-    yield _taken(buffer)
+    yield _csv_line(_csv_text(field.name) for field in fields)
+    getters = [field.getter for field in fields]
     for row in rows:
-        writer.writerow([_csv_cell(field.value(row)) for field in fields])
-        yield _taken(buffer)
+        values = [get(row) for get in getters]
+        yield _csv_line([_CSV.get(type(value), _csv_cell)(value) for value in values])
 
 
 def markdown_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
@@ -271,33 +275,39 @@ def _words(value: object, kind: FieldKind) -> str:
 
 def _exact(value: object) -> object:
     """Percents are cut to 6 decimals, as money is stored; enumerated words are plain text."""
+    if isinstance(value, Decimal):
+        return round(value, 6) if value.is_finite() else value
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Decimal) and value.is_finite():
-        return round(value, 6)
-    return value
+        return value.astimezone(UTC).isoformat()[: -len("+00:00")] + "Z"
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _csv_line(cells: Iterable[str]) -> str:
+    """A line that is not empty where it has one empty cell."""
+    return (",".join(cells) or '""') + "\r\n"
 
 
 def _csv_cell(value: object) -> str:
     plain = _exact(value)
-    if plain is None:
-        return ""
-    if isinstance(plain, bool):
-        return "true" if plain else "false"
-    if isinstance(plain, (int, Decimal)):
-        return f"{plain:f}" if isinstance(plain, Decimal) else str(plain)
-    text = str(plain)
+    return f"{plain:f}" if isinstance(plain, Decimal) else _csv_text(str(plain))
+
+
+@lru_cache(1_000)
+def _csv_text(text: str) -> str:
+    """A text in quotes where it needs them; remembers the words that most rows repeat."""
     shown = terminal(text)
-    return f"'{shown}" if text.startswith(_FORMULA) or shown.startswith(_FORMULA) else shown
+    if text.startswith(_FORMULA) or shown.startswith(_FORMULA):
+        shown = f"'{shown}"
+    return '"' + shown.replace('"', '""') + '"' if '"' in shown or "," in shown else shown
 
 
-def _taken(buffer: io.StringIO) -> str:
-    text = buffer.getvalue()
-    buffer.seek(0)
-    buffer.truncate()
-    return text
+_CSV: Mapping[type, Callable[[Any], str]] = {
+    NoneType: lambda _: "",
+    bool: lambda value: "true" if value else "false",
+    int: str,
+    str: _csv_text,
+}
+"""How values of most types are written."""
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
