@@ -126,9 +126,9 @@ _same_of = attrgetter(*_SAME)
 def audit_row(head: Head) -> AuditRow:
     """The row of an audit."""
     values: dict[str, Any] = dict(zip(_SAME, _same_of(head), strict=True))
-    facts = head.facts
+    facts = head.facts  # after fields that read all of the head at once
     values |= _amounts(head)
-    if _never_started(head):
+    if _never_started(head) and not head.rollup:
         waited = _whole(sum(facts.phase_s.values()) or None) if facts else None
         values |= {"status": NEVER_STARTED, "judged": None, "waiting_s": waited}
     return AuditRow(
