@@ -8,6 +8,7 @@ takes minutes.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import re
@@ -244,6 +245,7 @@ def rows(count: int = AUDITS, kept: Path | None = None) -> Iterator[Row]:
 
 
 def _questions(path: Path) -> Iterator[Row]:
+    gc.freeze()  # a process that asks has no recordings in memory, which the collector would visit
     with SqliteHistory(path) as history, closing(sqlite3.connect(path)) as sql:
         for question, select in _SELECTS.items():
             ours = _cpu_s(partial(_ask, history, question))
