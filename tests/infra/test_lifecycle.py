@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import boto3
 import pytest
@@ -20,6 +22,7 @@ from local.stack import STACK
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.history.dynamo import table as schema
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from tests.adapters.history import tables
 from tests.adapters.history.tables import new_table
 from tests.faults.world import renamed
 from tests.infra.reading import KEPT_STREAM, KEPT_TABLE, Template, of_type, read
@@ -116,7 +119,12 @@ def test_a_table_that_is_none_of_ours_is_not_adopted(dynamodb: Any) -> None:
         KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
         BillingMode="PAY_PER_REQUEST",
     )
-    for name, why in (("orders", "keys and indexes"), ("nothing", "no table")):
+    with mock.patch.object(
+        tables, "INDEXES", [replace(one, fields=("kind",)) for one in schema.INDEXES]
+    ):
+        narrow = new_table(dynamodb)
+    wrong = (("orders", "keys and indexes"), (narrow, "keys and indexes"), ("nothing", "no table"))
+    for name, why in wrong:
         with pytest.raises(NotAHistory, match=why):
             adopted(dynamodb, name)
     assert "StreamSpecification" not in dynamodb.describe_table(TableName="orders")["Table"]

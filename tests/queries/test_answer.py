@@ -138,8 +138,6 @@ def test_the_list_with_the_fewest_rows_answers() -> None:
         assert Question(MONTH, **asked).index is index  # type: ignore[arg-type]
         del asked[index.name.lower()]
     assert Question(MONTH, region="x").index is RunIndex.DAY
-    assert Question(MONTH, region="x").without_index == ("region",)
-    assert Question(MONTH, family="x", region="x", account="a").without_index == ()
 
 
 def test_the_dearest_jobs_are_found_without_reading_all(history: SqliteHistory) -> None:

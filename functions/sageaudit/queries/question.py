@@ -110,11 +110,3 @@ class Question:
         indexes = (RunIndex.RULE, RunIndex.FAMILY, RunIndex.OWNER, RunIndex.ACCOUNT)
         asked = self.filters
         return next((of for of in indexes if of.name.lower() in asked), RunIndex.DAY)
-
-    @property
-    def without_index(self) -> tuple[str, ...]:
-        """The filters for which rows are read and left out."""
-        covered = {self.index.name.lower()}
-        if self.index is RunIndex.FAMILY:
-            covered |= {"account", "region"}
-        return tuple(name for name in self.filters if name not in covered)
