@@ -63,6 +63,17 @@ def test_a_transform_job_has_no_limit() -> None:
     assert (found.usd, found.hourly_usd) == (None, Decimal("0.23"))
 
 
+def test_of_preferred_types_the_dearest_counts() -> None:
+    """SageMaker may take any of them."""
+    names = ("ml.m5.large", "ml.m5.4xlarge", "ml.m5.xlarge")
+    preferred = [{"InstanceType": name, "InstanceCount": 1} for name in names]
+    changes = {
+        "ResourceConfig": {"InstancePreferences": preferred, "VolumeSizeInGB": 0},
+        RUN: 3600,
+    }
+    assert cost(changes).usd == Decimal("0.92")
+
+
 def test_trials_are_counted() -> None:
     """Eight at their limit; a grid by its combinations; or what fits into the search's time."""
     trial = Cost(RunLimit(Decimal(3600)), Decimal(2), hourly_usd=Decimal(2))

@@ -38,10 +38,10 @@ def test_a_scan_takes_as_long_as_the_rates_of_aws(jobs: int) -> None:
 
 @pytest.mark.usefixtures("only_read")
 def test_long_runs_on_many_hosts_take_as_long_as_their_points() -> None:
-    """CloudWatch gives 90,000 points a second: a day of 8 hosts has up to 34,560."""
+    """CloudWatch gives 90,000 points a second: a day of 8 hosts has 23,040 or more."""
     scan = QuotaScan(60, minutes=1440, hosts=8)
     took_s = scan.run(scan.dependencies())
-    assert scan.aws.points > 1_000_000
+    assert scan.aws.points > 800_000
     expected_s = by_the_docs(60, points=scan.aws.points)
     assert expected_s > by_the_docs(60) * 2
     assert expected_s - 1 <= took_s <= expected_s + 3
@@ -71,7 +71,7 @@ def test_a_scan_slows_down_where_aws_throttles_it() -> None:
 
 @pytest.mark.usefixtures("only_read")
 def test_what_cloudwatch_bills_is_counted() -> None:
-    """A host without GPUs has three metrics."""
+    """A host without GPUs and without a disk of its own has two metrics."""
     scan = QuotaScan(50, hosts=2)
     scan.run(scan.dependencies())
-    assert scan.pace.metrics_requested == 50 * 2 * 3
+    assert scan.pace.metrics_requested == 50 * 2 * 2

@@ -96,8 +96,10 @@ def report(
     written from a history, or from the --recording of one job; AWS is asked nothing else, but for
     --coverage.
     """
-    if path and any(_given(context, name) for name in _OF_A_HISTORY):
-        raise BadUsage("--recording is all that the report is about: leave out JOB and the history")
+    named = [_written(name) for name in _OF_A_HISTORY if _given(context, name)]
+    if path and named:
+        what = ", ".join(named)
+        raise BadUsage(f"--recording is all that the report is about: leave out {what}")
     if _given(context, "policy") and not path:
         raise BadUsage("--policy judges a --recording: the audits of a history stay as is")
     if coverage and job:
@@ -133,6 +135,10 @@ def _covered(
         raise BadUsage(f"--coverage reads the bill of your own account: give --account {own}")
     say(billed.cost_line(asked))
     return billed.read(asked, history, places, regions, Period(report.since, report.until))
+
+
+def _written(name: str) -> str:
+    return "JOB" if name == "job" else f"--{name.replace('_', '-')}"
 
 
 def _given(context: click.Context, name: str) -> bool:

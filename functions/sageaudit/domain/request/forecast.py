@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from math import prod
@@ -14,7 +14,7 @@ from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.like_runs import like_runs
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
-from sageaudit.domain.job.job import Job, Purchase
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.request.request import Request
@@ -141,8 +141,6 @@ def cost_of(request: Request, at_limit: Job | None, job: Job, market: Market) ->
         return Cost(limit, why="its training plan is prepaid")
     if job.purchase is Purchase.SERVERLESS:
         return Cost(limit, why="a serverless job is priced by token")
-    if request.is_set("ResourceConfig.InstancePreferences"):
-        return Cost(limit, why="SageMaker may take any of the types that it prefers")
     if not job.groups:
         why = next(iter(job.groups_unknown), "the instance type or count is not known")
         return Cost(limit, why=request.not_known(_INSTANCES) or why)
@@ -202,6 +200,24 @@ def _grid_size(request: Request) -> int | None:
     sizes = [item.get("Values") if isinstance(item, dict) else None for item in ranges]
     known = [len(values) for values in sizes if isinstance(values, list)]
     return prod(known) if known and len(known) == len(sizes) else None
+
+
+def dearest(job: Job, request: Request, market: Market) -> Job:
+    """The job on the dearest of the types that it prefers: SageMaker may take any of them."""
+    preferred = request.value("ResourceConfig.InstancePreferences")
+    if not isinstance(preferred, list):
+        return job
+    jobs = []
+    for item in preferred:
+        name = item.get("InstanceType") if isinstance(item, dict) else None
+        count = item.get("InstanceCount") if isinstance(item, dict) else None
+        if isinstance(name, str):
+            own = count if isinstance(count, int) and count > 0 else job.instance_count
+            group = InstanceGroup(name, own or 1)
+            jobs.append(replace(job, groups=(group,)))
+    rates = [(cluster_usd_per_hour(one, market), one) for one in jobs]
+    known = [(usd, one) for usd, one in rates if usd is not None]
+    return max(known, key=lambda pair: pair[0])[1] if known and len(known) == len(rates) else job
 
 
 def last_seconds(job: Job, earlier: Sequence[EarlierRun], most: int) -> list[Decimal]:

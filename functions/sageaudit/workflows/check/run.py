@@ -30,6 +30,7 @@ from sageaudit.domain.request.forecast import (
     RunLimit,
     cost_of,
     cost_of_search,
+    dearest,
     limit_of,
     of_family,
 )
@@ -133,8 +134,7 @@ def check(
     if limit.default:
         job = replace(job, max_runtime_s=DEFAULT_LIMIT_S)
     at_limit = lasting(limit.seconds, now) if limit.seconds is not None else None
-    tuning = request.kind is JobKind.TUNING
-    cost = cost_of_search(request, trials) if tuning else cost_of(request, at_limit, job, market)
+    cost = _cost(request, at_limit, job, market, trials)
     billed = bill(job, market)
     local = policy.for_job(job.account, one.family, job.tags)
     names = [rule.name for rule in ruleset.rules]
@@ -158,6 +158,16 @@ def check(
         forecast=forecast,
         notes=tuple(warnings),
     )
+
+
+def _cost(
+    request: Request, at_limit: Job | None, job: Job, market: Market, trials: Sequence[Cost]
+) -> Cost:
+    """The most that it costs, on the dearest of the types that it prefers."""
+    if request.kind is JobKind.TUNING:
+        return cost_of_search(request, trials)
+    most = None if at_limit is None else dearest(at_limit, request, market)
+    return cost_of(request, most, dearest(job, request, market), market)
 
 
 def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[Basis, Decimal]:
