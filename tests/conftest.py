@@ -4,8 +4,6 @@ Of botocore, what is read from disk is read once for all sessions; the names of 
 of a service and the rules of its endpoints are made once for all clients: most of a client's start.
 """
 
-from __future__ import annotations
-
 import functools
 import gc
 import ipaddress

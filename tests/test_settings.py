@@ -1,7 +1,5 @@
 """An entry point's environment: complete, or the variable that is not is named."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

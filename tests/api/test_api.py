@@ -1,7 +1,5 @@
 """`import sageaudit`: cheap to import, typed, errors that are one sentence."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The examples of docs/python.md run, in their order, on recorded jobs."""
 
-from __future__ import annotations
-
 import doctest
 import re
 import shutil

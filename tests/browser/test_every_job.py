@@ -1,7 +1,5 @@
 """The table of every job in a browser: it sorts and filters, and has its columns by choice."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The reports in a browser: they load nothing, sort and filter, and run nobody else's text."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A report of 5,000 jobs: how large it is, and how soon one can work with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The command line, run in this process: a process of its own takes half a second to start."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

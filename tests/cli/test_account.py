@@ -1,7 +1,5 @@
 """`sageaudit account`: over the runs that a history has of an account."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """`sageaudit advice` and `sageaudit savings`, on the file of a scan and on a table."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

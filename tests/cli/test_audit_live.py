@@ -1,7 +1,5 @@
 """`sageaudit audit NAME|ARN` on a live account: read-only, and each refusal with its exit code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`sageaudit audit --recording`, as its users run it: output, exit codes, bad files."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """`sageaudit backfill`: what it asks, says and leaves behind, and what ends it."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """`sageaudit by` and its short words, and `sageaudit changes`."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`sageaudit check`, as its users run it: forms, outputs, exit codes, bad files."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

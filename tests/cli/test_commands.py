@@ -1,7 +1,5 @@
 """What all commands have in common: they are found by their files, and explain themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

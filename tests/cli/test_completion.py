@@ -1,7 +1,5 @@
 """The shell completes commands and options, as docs/install.md sets it up."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`sageaudit doctor`: every check has a state, a sentence and what to do next."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`sageaudit doctor --members`: what each account lacks, as the deployed function finds it."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`sageaudit doctor --stack`: dead letters, who is told of alarms, when the sweep last ran."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

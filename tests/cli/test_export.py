@@ -1,7 +1,5 @@
 """`sageaudit export`: a whole file or none, with the rows that `history` shows."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

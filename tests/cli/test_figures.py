@@ -1,7 +1,5 @@
 """One history in every view: a figure is spelled the same, with the same qualifier."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The filters of lists: each leaves what it says, alike in every command that lists audits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Each format holds what it promises, whatever text a history has."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """`--history FILE` and `--table NAME`: what commands read, and what `audit` records when told."""
 
-from __future__ import annotations
-
 import json
 import stat
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`sageaudit history`, `top` and `show`: what people ask of a history, on a file of audits."""
 
-from __future__ import annotations
-
 import shutil
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What commands print with --output json is what docs/schema says."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`sageaudit notify`: what would be sent is what the deployed functions send."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal

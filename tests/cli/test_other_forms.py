@@ -1,7 +1,5 @@
 """A file of another form is said to be what it is, with the command that makes the right one."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The declared IAM actions are the calls that each command makes: none is missing, none spare."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """`sageaudit prices`, as its users run it: rates and what is unknown."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from functools import partial

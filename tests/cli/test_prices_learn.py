@@ -1,7 +1,5 @@
 """`sageaudit prices learn`, as its users run it, and audits at the rates that it learnt."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """How the command starts, fails and is stopped: its streams, signals, imports and sentences."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

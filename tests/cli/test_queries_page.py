@@ -1,7 +1,5 @@
 """What docs/queries.md shows can be run: its commands, its SQL, and its calls of the AWS CLI."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -4,8 +4,6 @@ They were written before the commands were looked at. docs/queries.md names thos
 answers.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

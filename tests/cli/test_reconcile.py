@@ -1,7 +1,5 @@
 """`sageaudit reconcile`: real recordings in a history, beside a cost report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """`sageaudit record`: a file whose audit is that of the live job, without secrets, for sharing."""
 
-from __future__ import annotations
-
 import json
 import stat
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """`sageaudit redrive` over queues as moto plays them."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

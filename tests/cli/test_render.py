@@ -1,7 +1,5 @@
 """An audit on the terminal, and its fixes as code below it."""
 
-from __future__ import annotations
-
 import io
 import re
 import unicodedata

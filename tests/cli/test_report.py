@@ -1,7 +1,5 @@
 """`sageaudit report`: a page, of a recording or of a history."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`sageaudit rules`: the list and the pages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

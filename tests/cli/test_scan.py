@@ -1,7 +1,5 @@
 """`sageaudit scan` on an account in moto: what it audits, says, keeps and refuses."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`sageaudit scan` of several accounts: moto has each account's jobs and the roles to assume."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

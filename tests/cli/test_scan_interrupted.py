@@ -1,7 +1,5 @@
 """Ctrl-C at any time of a scan: what is done is ranked, and the next scan goes on from there."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal

@@ -1,7 +1,5 @@
 """`sageaudit scan` as a process of its own against moto over HTTP, as its user runs it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

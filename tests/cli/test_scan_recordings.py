@@ -1,7 +1,5 @@
 """`sageaudit scan --recordings`: the same ranking of recorded jobs, without AWS."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """A stored audit of another form costs its own detail only, in the page and in every question."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """What cannot be meant is one sentence and an exit code, before AWS is asked or a file is made."""
 
-from __future__ import annotations
-
 import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

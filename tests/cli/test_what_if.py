@@ -1,7 +1,5 @@
 """`sageaudit what-if`, as its users run it: figures, refusals, exit codes."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What every command prints fits its terminal, and no line ends in spaces."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What holds of the savings and of the idle capacity of any run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal

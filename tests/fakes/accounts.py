@@ -1,7 +1,5 @@
 """An account's runs, and what one account rule says of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

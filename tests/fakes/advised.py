@@ -9,8 +9,6 @@
 `[snooze A 04-05]`: what somebody decides at nine, until that day.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Alerts that were sent."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random jobs, series and families to ask every rule about: odd ones, and ones that may well be."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A history to ask: audits of several families, owners, accounts and regions, also roll-ups."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

@@ -4,8 +4,6 @@ The function is the real one: its batch, its retries and its flow. Around it eve
 that counts what it is asked, and fails or dies as a story wants.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -47,7 +45,7 @@ _DAYS = 365
 class _Report(Report):
     """Keeps the counts that were printed, and the lines."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: "World") -> None:
         super().__init__({"POWERTOOLS_SERVICE_NAME": "audit-world"})
         self._world, self._pending = world, Counter[str]()
 
@@ -64,7 +62,7 @@ class _Report(Report):
 class _History:
     """A history in memory, as DynamoDB: counted, and away when the story says so."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: "World") -> None:
         self._world, self.kept = world, SqliteHistory()
 
     def __getattr__(self, name: str) -> Any:

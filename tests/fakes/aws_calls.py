@@ -1,7 +1,5 @@
 """Every request of every boto3 client: who asked what, and the answers that a test wants."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field

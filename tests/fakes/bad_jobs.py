@@ -1,7 +1,5 @@
 """Jobs with every word of AWS, and policies with every threshold; every rule is on."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Series and curves as they should never be, by what is wrong with them; every rule is on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta

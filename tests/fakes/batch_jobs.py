@@ -1,7 +1,5 @@
 """Processing and transform jobs of one type, and even use of them by the minute."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,6 @@ and "DynamoDB read and write operations" in the developer guide: a Query is char
 its page together, rounded up to 4 KB, half of it where it is eventually consistent.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager

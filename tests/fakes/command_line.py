@@ -1,7 +1,5 @@
 """How a call of the command line ended."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Cost Explorer's answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Columns are a selection of those in AWS's data dictionaries (legacy CUR; CUR 2.0
 with AWS columns).
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Iterable

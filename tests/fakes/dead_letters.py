@@ -1,7 +1,5 @@
 """Queues of a stack in moto, and the letters that functions, SQS, EventBridge and Lambda leave."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 The channels, the handler and its retries are the real ones.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

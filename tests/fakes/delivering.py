@@ -1,7 +1,5 @@
 """Channels, queues and records for notices: they remember, fail and die as a test wants."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections import Counter

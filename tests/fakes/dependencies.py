@@ -1,7 +1,5 @@
 """An office for the flow: SageMaker and CloudWatch that say what a test tells them to."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Audit documents to start a test from: whole, small, with exact money."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, cast

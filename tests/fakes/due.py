@@ -1,7 +1,5 @@
 """What is due in a history, for tests that look at it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from sageaudit.domain.audit.record import Head, RunQuery

@@ -1,7 +1,5 @@
 """Earlier runs of a family, and trials of a tuning job, to start a test from."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A family over some days: runs are audited and decided about, as a scenario says."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Fixes of every kind of job in every dialect, as text for the golden file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any

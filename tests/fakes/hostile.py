@@ -1,7 +1,5 @@
 """Strategies for audits full of hostile, huge and odd text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any

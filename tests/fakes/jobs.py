@@ -1,7 +1,5 @@
 """Small jobs, series and price books to start a test from. Times are UTC, rates are made up."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """One rule's answer, and the dollars of what it found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal

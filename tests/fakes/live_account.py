@@ -1,7 +1,5 @@
 """An AWS account in moto, as far as the command line asks it: its jobs, calls and refusals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The part of CloudWatch Logs Insights that the runbook's queries need, over lines of JSON."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Ledgers in memory: the twins of those of DynamoDB, for the tests; nothing here expires."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime

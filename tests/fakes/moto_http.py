@@ -4,8 +4,6 @@ moto's own server needs Flask; the requests are answered by the same backends he
 region of a request are those that it is signed for.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import time

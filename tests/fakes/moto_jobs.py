@@ -3,8 +3,6 @@
 moto ends every job at the moment that it begins; its times are then set to those of a run.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

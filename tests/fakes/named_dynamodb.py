@@ -4,8 +4,6 @@ DYNAMODB is an endpoint, or `aws`: the account and region of the caller's own cr
 this module keeps before the tests' made-up ones replace them.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 from unittest.mock import patch

@@ -1,7 +1,5 @@
 """What is slow to make, made once for all processes of a test run."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Requests of jobs that have not run, and what a rule says of one."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Price-list products to change at will, and a Price List API that answers with them."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A message is visible from a moment on, is counted when it is received, is delete
 answers for it, and is moved to the dead letters by SQS after 120 receives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -100,7 +98,7 @@ class FakeQueue:
         """The message that is visible next."""
         return min(self.messages.values(), key=lambda one: one.visible_at, default=None)
 
-    def deliver(self, one: Message, handle: Handle, dead: FakeQueue) -> None:
+    def deliver(self, one: Message, handle: Handle, dead: "FakeQueue") -> None:
         """One invocation of the function with one message."""
         one.received += 1
         one.visible_at = self.clock() + timedelta(seconds=self.hidden_s)

@@ -3,8 +3,6 @@
 Of each attribute's ten possible types it looks for a dozen other names, in each answer.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """SageMaker and CloudWatch with latencies and quotas, in virtual time: clients without botocore."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

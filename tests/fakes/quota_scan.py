@@ -4,8 +4,6 @@
 with real audits into a history file, the time by AWS's rates, that of this machine, and the memory.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 import tempfile

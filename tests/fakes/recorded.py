@@ -1,7 +1,5 @@
 """Every recorded job, read and audited once: when a test asks for it, never at import."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reports to write and to open: of thousands of jobs, and with hostile text in every field."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Which paths SageMaker's Create*Job requests have, by botocore's own model of them."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -12,8 +12,6 @@
 A row is what the rule is expected to say, and what it is asked about. "…" stands for any text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The runbook as its reader follows it: its entries, its queries and its AWS commands."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

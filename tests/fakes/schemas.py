@@ -1,7 +1,5 @@
 """The JSON Schemas of docs/schema, and what they say against a document."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from itertools import islice

@@ -3,8 +3,6 @@
 Tokens are put together here, so that no scanner takes this file for a leak.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 _MIXED = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ"

@@ -1,7 +1,5 @@
 """Everywhere that a job's texts may end: what is stored, posted, printed and logged of one job."""
 
-from __future__ import annotations
-
 import io
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """What holds of every rule's answer, whatever job it is asked about."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

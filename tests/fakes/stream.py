@@ -1,7 +1,5 @@
 """The table's stream with two kinds of inserts, read by the real `notify` from record to record."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """An office for sweeps: lists of jobs, what is audited and due, and a clock that requests move."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -165,7 +163,7 @@ class SaidPages:
     `spoils` gets a list, the number of a page and its rows; it returns other rows, or raises.
     """
 
-    office: Office
+    office: "Office"
     rows: list[Listed] = field(default_factory=list)
     size: int = 100
     asked: list[tuple[datetime, ListOfJobs]] = field(default_factory=list)

@@ -1,7 +1,5 @@
 """A server on the loopback address that speaks TLS, for what a stranger may do to a request."""
 
-from __future__ import annotations
-
 import datetime as dt
 import ipaddress
 import socket

@@ -1,7 +1,5 @@
 """A job on an accelerator of whose use CloudWatch has no metric."""
 
-from __future__ import annotations
-
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure

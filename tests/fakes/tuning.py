@@ -1,7 +1,5 @@
 """Tuning jobs to start a test from, and what one rule says of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Threads in virtual time: one runs at a time, and the clock jumps to the next one that wakes."""
 
-from __future__ import annotations
-
 import heapq
 import threading
 from collections import deque
@@ -19,7 +17,7 @@ T = TypeVar("T")
 class VirtualCall(Generic[T]):
     """Implements Pending."""
 
-    time: VirtualTime
+    time: "VirtualTime"
     call: Callable[[], T]
     go: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None

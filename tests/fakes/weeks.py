@@ -1,7 +1,5 @@
 """Weeks of a small company in a history: what its families ran, cost and were advised."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any

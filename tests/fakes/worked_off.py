@@ -1,7 +1,5 @@
 """The queue of finished jobs while functions audit what it holds, in virtual time."""
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """How the AWS calls of the handlers are named: operation, and what it is about."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

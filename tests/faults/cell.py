@@ -3,8 +3,6 @@
 A part of a name runs all cells that have it. Prints how each ended, and what is wrong.
 """
 
-from __future__ import annotations
-
 import sys
 
 import tests.conftest  # noqa: F401 - no test reaches AWS

@@ -1,7 +1,5 @@
 """What a channel may answer, once and for hours: hangs, cuts and lies too. Rows, not rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta

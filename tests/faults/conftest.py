@@ -1,7 +1,5 @@
 """Counts the cells of a run, over all its processes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 CELLS, EMPTY = "cells", "cells that could not be"

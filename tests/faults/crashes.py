@@ -1,7 +1,5 @@
 """Each handler killed before and after each step of a story, once and twice in a row."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache

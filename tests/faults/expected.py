@@ -1,7 +1,5 @@
 """What each cell must end in: few rules by what a call is for, and exceptions that have a name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Which calls the handlers make, found by watching; each of them crossed with each fault."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Faults of AWS as the network shows them, put between the SDK and the local AWS."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 A story with something wrong shows calls that are made only then: to wait, give up, decide again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

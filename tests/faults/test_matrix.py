@@ -1,7 +1,5 @@
 """Whatever one call, one answer or one crash does: one audit, told once, nothing lost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import pytest

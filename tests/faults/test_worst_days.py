@@ -4,8 +4,6 @@ Times are hours from Monday 00:00. Events are lost, doubled and late; every 37th
 some step, and every 50th write is done without an answer.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

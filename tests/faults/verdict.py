@@ -1,7 +1,5 @@
 """Runs one case and says everything that is not right about its end."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Slack and Teams at the end of a socket that is a script: their answers, and where they hang."""
 
-from __future__ import annotations
-
 import io
 import json
 import threading
@@ -99,7 +97,7 @@ class Webhooks:
         """What people see of one service."""
         return [post for at, post in self.seen if at == host]
 
-    def connected(self, _: Any, host: str, port: int) -> _Socket:
+    def connected(self, _: Any, host: str, port: int) -> "_Socket":
         """In place of a TLS connection to this address: the script says whether there is one."""
         self.tried += 1
         usual = USUAL.get(host, OK)
@@ -113,7 +111,7 @@ class Webhooks:
         return _Socket(self, says, host)
 
     @contextmanager
-    def ends(self, secured: _Socket) -> Iterator[threading.Event]:
+    def ends(self, secured: "_Socket") -> Iterator[threading.Event]:
         """In place of the timer that ends an exchange: its time is that of this world."""
         secured.ends_at = self.now() + timedelta(seconds=posting.EXCHANGE_WITHIN_S)
         yield secured.over

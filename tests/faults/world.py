@@ -4,8 +4,6 @@ Nothing sleeps: what would wait moves the clock. An invocation that waits longer
 its function is ended there, as Lambda does.
 """
 
-from __future__ import annotations
-
 import json
 import ssl
 from collections import Counter

@@ -1,7 +1,5 @@
 """Counts the inputs of a run, over all its processes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 INPUTS = "mutated inputs"

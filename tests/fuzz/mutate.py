@@ -1,7 +1,5 @@
 """Mutations of JSON: nonsense in one to three places, parts gone, doubled or cut, bytes turned."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """One input of each handler, mutated: what was sent, and what came of it."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping

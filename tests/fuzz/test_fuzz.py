@@ -3,8 +3,6 @@
 A failure names its seed: `audit_one(Random(SEED))` is that input again.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What the golden files hold. `python -m tests.golden.regenerate` rewrites them: see the diff."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """The documents' commands are those that there are: each word, option and value is read by them."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

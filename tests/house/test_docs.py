@@ -1,7 +1,5 @@
 """The documents name only files and folders that exist."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What rules read of earlier runs is what makes an audit due when it changes."""
 
-from __future__ import annotations
-
 import inspect
 import re
 

@@ -1,7 +1,5 @@
 """The page of GPU ratios is made from the packaged data."""
 
-from __future__ import annotations
-
 from docs.build_gpu_throughput import PAGE, page
 
 

@@ -1,7 +1,5 @@
 """Imports go one way: domain <- rules <- flow -> ports <- adapters <- entry points."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Container, Iterator
 from functools import cache

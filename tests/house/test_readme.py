@@ -1,7 +1,5 @@
 """The numbers and names of the README and two pages are those of the product."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

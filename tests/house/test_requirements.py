@@ -1,7 +1,5 @@
 """What is installed: pinned, the same everywhere, and new enough."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

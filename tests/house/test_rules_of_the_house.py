@@ -1,7 +1,5 @@
 """Habits that a machine can keep. Each failure says what was forgotten."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The JSON Schemas under docs/schema are what the program prints and reads."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

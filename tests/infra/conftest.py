@@ -1,7 +1,5 @@
 """Synthesis is slow: all templates are made once a test run, in a process of their own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Reads a synthesized template, and what the templates of the tests are made of."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

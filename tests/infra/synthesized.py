@@ -3,8 +3,6 @@
 In a process of its own, once a test run: CDK's start takes longer than all of these together.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

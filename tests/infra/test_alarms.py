@@ -1,7 +1,5 @@
 """The alarms: what they watch, when they are raised, and that each has its entry in the runbook."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

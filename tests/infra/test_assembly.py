@@ -1,7 +1,5 @@
 """`make synth`: the app as it deploys, with the real asset; no Docker, and no AWS."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ A small Runtime API gives it events. AWS is a closed port, so each function has 
 not do, in the form that its caller reads.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

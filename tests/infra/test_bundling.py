@@ -1,7 +1,5 @@
 """The Lambda asset: what is in it, for which machine, and that it runs with nothing beside it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

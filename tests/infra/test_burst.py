@@ -1,7 +1,5 @@
 """How much runs at once: in a new account, and while many jobs end together."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, deque
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The asset's byte code: which interpreter makes it, and what it looks like on Lambda."""
 
-from __future__ import annotations
-
 import importlib.util
 import marshal
 import subprocess

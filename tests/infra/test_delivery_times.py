@@ -1,7 +1,5 @@
 """How long functions run, messages hide and outages may last fits together."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from infra.names import AUDIT_TIMEOUT_S, MAX_RECEIVES, VISIBILITY_FACTOR

@@ -1,7 +1,5 @@
 """`make deploy` as a dialogue: what is stored, what is run, and what is never shown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The modes and the hash of a folder that is deployed."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

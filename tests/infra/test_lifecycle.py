@@ -1,7 +1,5 @@
 """A stack is removed and made again with its table, a table is restored, two stacks do not meet."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The words about who is told, and the subscriptions that they come from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -21,7 +19,7 @@ class FakeSns:
     def __init__(self, *listed: Mapping[str, str]) -> None:
         self.listed = [dict(one) for one in listed]
 
-    def get_paginator(self, _name: str) -> FakeSns:
+    def get_paginator(self, _name: str) -> "FakeSns":
         """Pages of one."""
         return self
 

@@ -1,7 +1,5 @@
 """Metrics have one name: in the functions that count them, in the alarms and on the page."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Other accounts and regions: the template of a member, and the stack of an organization."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who may touch what: each role's actions and resources, exactly."""
 
-from __future__ import annotations
-
 import json
 from itertools import chain
 from typing import Any

@@ -1,7 +1,5 @@
 """The runbook's commands: each can be pasted, and asks what there is."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """The committed template: it is the stack's, and the local AWS can create it."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

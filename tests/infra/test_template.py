@@ -3,8 +3,6 @@
 Every other value of the template is in its snapshot (`test_snapshot.py`).
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

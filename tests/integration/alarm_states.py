@@ -4,8 +4,6 @@ The values come from where CloudWatch takes them: the lines of metrics that the 
 attributes of the queues, and the invocations that ended without an answer.
 """
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping

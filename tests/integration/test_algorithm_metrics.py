@@ -1,7 +1,5 @@
 """A recording's algorithm metrics, published to the local CloudWatch and read back as curves."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from math import nan
 

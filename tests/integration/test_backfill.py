@@ -1,7 +1,5 @@
 """A backfill on the local AWS: the past is audited, and nobody hears of it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Every request of one audit, from its event to the message: none is added unseen."""
 
-from __future__ import annotations
-
 from sageaudit.domain.job.kinds import JobKind
 from tools.bench.deployed import counts
 

@@ -1,7 +1,5 @@
 """The digest on the local AWS: once a week and channel, whatever starts it and whenever it ends."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Dead letters of the whole flow on the local AWS, and what a redrive makes of them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -4,8 +4,6 @@ A failure is provoked, the alarm is raised by what CloudWatch would see, the ent
 commands show what happened, its remedy is done, and the alarm is over.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import warnings

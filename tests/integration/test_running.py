@@ -1,7 +1,5 @@
 """Jobs that run on the local AWS: one that does nothing is told once, and once its work again."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from itertools import chain, repeat

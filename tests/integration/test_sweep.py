@@ -1,7 +1,5 @@
 """A sweep on the local AWS beside an audit that waits; the runbook has those that find jobs."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -4,8 +4,6 @@ Each way of an event and of a notice through the stack is one scene; the in-proc
 tests/workflows have what else may become of them.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The demo's jobs have all ended: what is printed, what the history holds, and who was notified."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterator

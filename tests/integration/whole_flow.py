@@ -1,7 +1,5 @@
 """Scenes of the whole flow on the local AWS: what tests arrange and ask."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Accounts with their truth, for the rules that judge all runs of one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta

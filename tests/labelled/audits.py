@@ -4,8 +4,6 @@ All ways from a recording to its audit are here: as the rules judge it, as the L
 and as the command line does.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping

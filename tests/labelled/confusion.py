@@ -1,7 +1,5 @@
 """What each rule says of stories whose truth is known, and of real jobs as far as theirs is."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Rates stand in `rates.json` a second time on purpose: an expert's dollars must n
 code that is judged. Ranges are low and high, of dollars or of device-hours.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

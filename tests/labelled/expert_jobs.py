@@ -1,7 +1,5 @@
 """What the audit says of the expert's jobs and families, beside what the expert says of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal

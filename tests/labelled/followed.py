@@ -4,8 +4,6 @@ The same work is done: the same core-minutes and GPU-minutes on another type or 
 wait that is gone, seconds that spot does not bill. Nothing here knows a threshold.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

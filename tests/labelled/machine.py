@@ -6,8 +6,6 @@ program does (`Doing`) or by what CloudWatch then shows (`Shown`). Noise is draw
 the job and the host, so that a job is the same each time.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -54,7 +52,7 @@ class Shown:
     top: float | None = None
     unsteady: float | None = None
 
-    def on(self, machine: InstanceType) -> Shown:
+    def on(self, machine: InstanceType) -> "Shown":
         """On any machine."""
         return self
 

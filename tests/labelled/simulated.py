@@ -3,8 +3,6 @@
 `simulated_jobs/README.md` says where they come from and what their dollars mean.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ as much right as not. All else would be a false alarm. A story has one job, the 
 their order, or a tuning job with its trials; what is true is true of the last one.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 import pkgutil

@@ -1,7 +1,5 @@
 """A recording taken apart, so that time can be cut out of it, and put together again."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ An expert's word stands for what a rule says; the table below translates. Where 
 code differ on purpose, the case stands in DIFFERS with the reason, and fails when it agrees.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

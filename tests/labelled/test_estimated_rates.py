@@ -1,7 +1,5 @@
 """Simulated machines on types whose rate is an estimate: the truth is what their hosts did."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

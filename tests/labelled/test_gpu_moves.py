@@ -5,8 +5,6 @@ how its GPUs work together, and what its image was built for. On another GPU the
 minute takes as long as the works of that precision were measured to take, anywhere in the range.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal

@@ -5,8 +5,6 @@ how many healthy jobs each rule speaks of; what is true of every sentence, which
 and the pages and goldens that are made of all these.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Of random work on random types the advice goes downhill, and comes to an end.
 """
 
-from __future__ import annotations
-
 import copy
 import random
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A pool's dollars are those that a machine which knows the gaps would have saved."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -3,8 +3,6 @@
 It speaks only of this rule and of jobs that name it, so that another rule or story changes nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from decimal import Decimal
 

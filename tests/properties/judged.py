@@ -1,7 +1,5 @@
 """What the project says of a recording: its audit, and its other types as `what-if` has them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from functools import cache

@@ -5,8 +5,6 @@ that falls behind leaves the devices waiting, what is held in memory is held on 
 no threshold of this project. `tests.labelled.machine` prints it as a recording.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

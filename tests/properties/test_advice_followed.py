@@ -1,7 +1,5 @@
 """Advice that was followed is not turned back, on any machine."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """What `record --anonymize` shares: the same dollars, the same families, and no name."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Attacks on the judgement that once counted, or hid, dollars that the recording does not show."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

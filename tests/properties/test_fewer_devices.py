@@ -1,7 +1,5 @@
 """Work of several devices on fewer of them takes no longer than is counted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal

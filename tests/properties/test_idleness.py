@@ -1,7 +1,5 @@
 """Idle capacity grows with idleness."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any

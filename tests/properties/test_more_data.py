@@ -1,7 +1,5 @@
 """What more data would take back is not said of less."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """One point of utilisation moves the counted dollars by one step of the ladder of types at most."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal

@@ -3,8 +3,6 @@
 A sink is whatever is stored, posted, printed, logged or raised: `tests/fakes/sinks.py` has all.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

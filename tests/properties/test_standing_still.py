@@ -1,7 +1,5 @@
 """Dollars of idle time against what the made-up machine knows of its own minutes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 

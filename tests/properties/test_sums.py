@@ -1,7 +1,5 @@
 """The sums of an audit keep within its bill, however the run ended and whatever its pool says."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 from hypothesis import given

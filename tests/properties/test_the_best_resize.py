@@ -1,7 +1,5 @@
 """One resize: what `what-if` is certain of is found by the audit, and no more than was paid."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 from hypothesis import example, given

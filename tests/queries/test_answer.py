@@ -1,7 +1,5 @@
 """Questions are answered from one list, and rightly: each is compared with reading everything."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal

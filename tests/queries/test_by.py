@@ -1,7 +1,5 @@
 """Sums by columns: the same from daily sums as from audits, and the same as of the rows."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace

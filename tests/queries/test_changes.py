@@ -1,7 +1,5 @@
 """Changes of families: dearer, cheaper, new and gone, the largest first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal

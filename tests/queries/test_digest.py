@@ -1,7 +1,5 @@
 """The digest of a week: what is read of the history, and what each route is told of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal

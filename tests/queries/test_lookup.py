@@ -1,7 +1,5 @@
 """A job is found by its name or ARN, whatever its age."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What --since and --until mean, and what they are not."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 
 import pytest

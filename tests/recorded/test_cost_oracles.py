@@ -1,7 +1,5 @@
 """What real jobs cost, against the bill."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal

@@ -1,7 +1,5 @@
 """The event fixtures, as the queue would hand them over."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Real recordings with nonsense put into them: refused in one sentence, or audited soundly."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """The pages that are written from the recordings, and what they say."""
 
-from __future__ import annotations
-
 from docs import build_debugger, build_recorded_gpus
 from docs.build_debugger import OURS, explained, verdicts
 from docs.build_recorded_gpus import gpu_jobs, low

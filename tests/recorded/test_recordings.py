@@ -1,7 +1,5 @@
 """The whole collection of real jobs through parsing, storing, bill, rules and document."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """Recorded jobs that are too short to be judged alone, as the last run of a family of such runs."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from docs.build_recorded_gpus import RECORDINGS, low

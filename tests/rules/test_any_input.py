@@ -1,7 +1,5 @@
 """Random jobs, and clusters of growing size: every rule answers, in time that grows with them."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

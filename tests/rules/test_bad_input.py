@@ -1,7 +1,5 @@
 """No input makes a rule fail, and whatever it answers can be read, counted and sent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """What holds of every rule that judges requests, and how rules of runs judge them."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -5,8 +5,6 @@ Defaults: smdebug-rulesconfig 1.0.1, profiler_rules/rules.py; where the develope
 differs, its value is named. What cannot be expressed stands in docs/evidence/debugger.md.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fakes.judging import card

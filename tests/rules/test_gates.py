@@ -1,7 +1,5 @@
 """Each rule against each gate that its card declares, and what holds of all gates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

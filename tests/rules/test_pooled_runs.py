@@ -1,7 +1,5 @@
 """A run too short to be judged alone is judged by its family's last runs, for its own dollars."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What holds of the rules as files: the folder is the register, and nothing else lists them."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The version of the rules: it follows the code that decides."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

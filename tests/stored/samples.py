@@ -4,8 +4,6 @@
 local AWS and of an embedded history. A released version's samples never change.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """What a release stored is read by every later one; the newest samples have the form of today."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

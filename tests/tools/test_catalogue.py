@@ -1,7 +1,5 @@
 """The catalogue of instance types, and the program that rebuilds it from EC2's answer."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

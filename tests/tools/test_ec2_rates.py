@@ -1,7 +1,5 @@
 """`python -m tools.ec2_rates`: the packaged EC2 rates from a file of Karpenter's."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """The packaged table, made again from the price list."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import date

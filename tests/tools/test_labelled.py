@@ -1,7 +1,5 @@
 """A labelled job is audited by its name."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

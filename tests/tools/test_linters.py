@@ -1,7 +1,5 @@
 """What other people's linters find is accepted by a row with a reason, or a fault."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`make mutants`: which faults are tried, and what is said of them."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 from pathlib import Path

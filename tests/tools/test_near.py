@@ -1,7 +1,5 @@
 """Which tests `make near` runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

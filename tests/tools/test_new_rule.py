@@ -1,7 +1,5 @@
 """`make rule`: the files of a new rule, and the names and ids that it refuses."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

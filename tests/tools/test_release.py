@@ -1,7 +1,5 @@
 """`make release`: what it refuses, what it writes, and that it is the same each time."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

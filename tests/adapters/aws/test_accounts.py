@@ -1,7 +1,5 @@
 """Clients of other accounts: a role that is of another account reads nothing."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """What is asked of CloudWatch, and what becomes of each kind of answer."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -90,7 +88,7 @@ class HandMade:
                 yield query["Id"], moment, value
             moment, number = moment + timedelta(seconds=period_s), number + 1
 
-    def get_paginator(self, name: str) -> HandMade:
+    def get_paginator(self, name: str) -> "HandMade":
         assert name == "list_metrics"
         return self
 

@@ -1,7 +1,5 @@
 """Requests keep to the services' rates, and every try of the SDK counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Describe*, ListTags and children, and SageMaker's ways to say that a job is gone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,7 +38,7 @@ class Client:
 
         return call
 
-    def get_paginator(self, name: str) -> Client:
+    def get_paginator(self, name: str) -> "Client":
         self.calls.append((name, {}))
         return self
 

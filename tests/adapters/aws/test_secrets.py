@@ -1,7 +1,5 @@
 """One secret: kept for a while, read again when asked, silent about its value."""
 
-from __future__ import annotations
-
 import traceback
 from typing import Any
 

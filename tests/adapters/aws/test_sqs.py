@@ -1,7 +1,5 @@
 """One queue: what is sent, what waits, and what SQS refuses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests end in time: a function answers before Lambda ends it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Cost Explorer against a client that answers from a list: pages, loops, refusals, odd answers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Cost reports: every shape and format, what is no usage, repeats, and files that are none."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import importlib

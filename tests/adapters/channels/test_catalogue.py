@@ -1,7 +1,5 @@
 """Every service, by its class: what it says of itself; and the channels of a policy."""
 
-from __future__ import annotations
-
 import copy
 import importlib
 import json

@@ -1,7 +1,5 @@
 """The transport under the webhook, over a real TLS connection that ends at loopback."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import socket

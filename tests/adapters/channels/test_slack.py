@@ -1,7 +1,5 @@
 """The webhook: only Slack's address is ever posted to, and each answer says what to do next."""
 
-from __future__ import annotations
-
 import json
 import logging
 import traceback

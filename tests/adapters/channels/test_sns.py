@@ -1,7 +1,5 @@
 """The topic: what is published, and what each refusal means for a second try."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

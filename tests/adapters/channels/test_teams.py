@@ -1,7 +1,5 @@
 """A workflow of Teams: only its address is posted to, and 202 alone means that it was taken."""
 
-from __future__ import annotations
-
 import pytest
 
 from sageaudit.adapters.channels.channel import Response

@@ -1,7 +1,5 @@
 """The file of own rates: written, read back, and refused where it is something else."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from decimal import Decimal

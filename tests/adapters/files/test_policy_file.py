@@ -1,7 +1,5 @@
 """The policy as a file: one sentence that names file and key."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

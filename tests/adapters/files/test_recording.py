@@ -1,7 +1,5 @@
 """Recordings: the three forms that are known, and one sentence for all others."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Recordings that are written: read back they give the audit of the job, and nothing is lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -1,7 +1,5 @@
 """A policy in its final form: what is read is what was validated."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from datetime import date

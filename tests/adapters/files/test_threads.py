@@ -1,7 +1,5 @@
 """Threads make calls at the same time, and do not outlive their owner."""
 
-from __future__ import annotations
-
 import threading
 import time
 from concurrent.futures import CancelledError

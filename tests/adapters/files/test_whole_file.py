@@ -1,7 +1,5 @@
 """A file is written whole or not at all; what is no plain file is never replaced."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 moto plays DynamoDB; with `make dynamodb` it is the one that is named.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from typing import Any
 

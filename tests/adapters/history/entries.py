@@ -1,7 +1,5 @@
 """Made-up audits to record: everything has a default, a test names what it is about."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

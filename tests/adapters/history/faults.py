@@ -1,7 +1,5 @@
 """Faults at a chosen step of an API call, through botocore's own events."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

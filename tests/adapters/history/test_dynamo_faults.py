@@ -1,7 +1,5 @@
 """What the DynamoDB twin does when writers meet, when it is killed, and when AWS refuses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The items that the DynamoDB twins leave behind, and the actions they call."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from itertools import islice
 from typing import Any

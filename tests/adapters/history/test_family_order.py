@@ -1,7 +1,5 @@
 """Audits of a family that were made without a run which ended before them become due, once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """The histories never differ, and daily sums are those of all newest audits, whatever happens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace

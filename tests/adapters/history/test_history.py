@@ -1,7 +1,5 @@
 """What History promises when an audit is recorded and read back."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal

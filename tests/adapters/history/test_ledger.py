@@ -1,7 +1,5 @@
 """What the ledgers promise: an alert is written with its notices, a notice is sent once."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import replace
 from datetime import datetime, timedelta

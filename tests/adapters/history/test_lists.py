@@ -1,7 +1,5 @@
 """What History promises of its lists: order, where they begin, and what is in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, timedelta

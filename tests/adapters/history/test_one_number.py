@@ -4,8 +4,6 @@ Its answer is added up and compared with the audits themselves, to the micro-dol
 asked: that the table answers alike is for the contract tests.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

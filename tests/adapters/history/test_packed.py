@@ -1,7 +1,5 @@
 """Values as histories store them: read back as they were, or said to be damaged."""
 
-from __future__ import annotations
-
 import zlib
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """A page reads its own rows, however many audits a history has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any

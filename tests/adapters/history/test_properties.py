@@ -1,7 +1,5 @@
 """What holds for any order and number of deliveries."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """By how much a new version changes the daily sums."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 from typing import Any

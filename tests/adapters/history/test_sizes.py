@@ -1,7 +1,5 @@
 """An audit takes at most 3 kB of a history, in bytes of items and of the file."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The file of an embedded history: what it holds, and what is refused in one sentence."""
 
-from __future__ import annotations
-
 import sqlite3
 import stat
 from collections.abc import Iterator

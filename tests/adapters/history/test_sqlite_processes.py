@@ -1,7 +1,5 @@
 """An embedded history between processes: two that write, one that is killed, one without rights."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

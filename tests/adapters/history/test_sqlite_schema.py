@@ -2,8 +2,6 @@
 that ended at different moments.
 """
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Iterator

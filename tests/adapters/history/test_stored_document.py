@@ -1,7 +1,5 @@
 """An audit that is too large for one item is stored all the same, and says what is left out."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

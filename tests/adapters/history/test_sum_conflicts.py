@@ -5,8 +5,6 @@ it later is cancelled, and its other items are free again only when it has ended
 waits are the adapter's own.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
 from collections import Counter

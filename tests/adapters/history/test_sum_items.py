@@ -1,7 +1,5 @@
 """The sums in the table: what a transaction holds, what a question reads, what DynamoDB allows."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """What History promises about daily sums: every audit counts once, in its newest version."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal

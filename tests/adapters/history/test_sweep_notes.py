@@ -1,7 +1,5 @@
 """What sweeps keep: the table and the notes in memory answer alike."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

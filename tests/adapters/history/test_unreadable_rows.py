@@ -1,7 +1,5 @@
 """A row that cannot be read: the table and the file say so, and list what else is due."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """A batch: each record on its own, and which of them come back."""
 
-from __future__ import annotations
-
 import gc
 import json
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Records as Lambda passes them: whose audit or notice it is, or which key is wrong."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

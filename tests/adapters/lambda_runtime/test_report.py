@@ -1,7 +1,5 @@
 """Log lines and counts: which invocation and which job or notice they are about."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

@@ -1,7 +1,5 @@
 """The packaged estimates: what they predict, what they leave unknown, and what wins over them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal

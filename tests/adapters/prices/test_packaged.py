@@ -1,7 +1,5 @@
 """The packaged market: types, rates with date and source, and what is not known."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

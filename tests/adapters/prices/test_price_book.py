@@ -1,7 +1,5 @@
 """Prices for a job: live, kept, or packaged with its date and the reason why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

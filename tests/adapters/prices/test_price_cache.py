@@ -1,7 +1,5 @@
 """Rates in the history table: one item for each region and component."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal

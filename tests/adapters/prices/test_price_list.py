@@ -1,7 +1,5 @@
 """The Price List API: filters, pages, endpoints and refusals."""
 
-from __future__ import annotations
-
 import boto3
 import pytest
 from botocore.exceptions import ClientError

@@ -1,7 +1,5 @@
 """Sources in one book: the first that knows answers, and what the others add."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -38,7 +36,7 @@ class Negotiated:
     name = "negotiated"
     version = "negotiated 2026-11-01"
 
-    def read(self, region: str | None, component: Component) -> Negotiated:
+    def read(self, region: str | None, component: Component) -> "Negotiated":
         return self
 
     def quote(self, region: str, component: Component, what: str) -> Quote:

@@ -1,7 +1,5 @@
 """docs/advice.md: each row of its table is played; a state follows from the runs in any order."""
 
-from __future__ import annotations
-
 import random
 from datetime import UTC, datetime
 from decimal import Decimal

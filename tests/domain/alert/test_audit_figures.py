@@ -1,7 +1,5 @@
 """What of an audit a message may be about, and its figures."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """docs/messages.md: each row of its table is played, and what was sent is compared."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The one document of an audit, whichever of the three cases it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any

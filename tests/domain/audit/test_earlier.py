@@ -1,7 +1,5 @@
 """What the next runs of a family know of a run."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 from sageaudit.domain.audit.earlier import advised_by, facts_of, own_value, value_text

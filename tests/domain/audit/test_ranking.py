@@ -1,7 +1,5 @@
 """The ranking adds up to the daily sums, and shows what to change first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal

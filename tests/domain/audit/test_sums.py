@@ -1,7 +1,5 @@
 """What one audit adds to daily sums, and how sums are added."""
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """Trials that need not have run: counted once, after the children's own findings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal

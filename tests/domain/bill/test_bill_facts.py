@@ -1,7 +1,5 @@
 """What a bill says beside its lines."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, date, datetime

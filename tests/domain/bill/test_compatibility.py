@@ -1,7 +1,5 @@
 """The table of fixes that do not go together, and what a fix leaves of a job."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """Bills and savings at estimated rates: dollars with a mark, never complete, possible at most."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from decimal import Decimal
 

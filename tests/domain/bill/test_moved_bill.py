@@ -1,7 +1,5 @@
 """A bill on another type without its lines is the bill's own total, to the last digit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Whether another type holds a run and how long it takes there, computed by hand and as laws."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """A run on other types, computed by hand: refusals, bills, break-evens and their order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """Which types a run cannot move to, whatever they cost, and what its owner has to check."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The bucket of an address, and whether a job's inputs name a version."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What each field of a Describe answer says: whole answers, one field at a time, and nonsense."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal

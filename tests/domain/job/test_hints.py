@@ -1,7 +1,5 @@
 """What hyperparameters, environment, options and image tell, and that nothing else is kept."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """What an image's name says: CUDA toolkit, PyTorch version, built-in algorithm."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

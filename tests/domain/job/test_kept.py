@@ -1,7 +1,5 @@
 """What is kept of a Describe answer; that nothing else is: tests/properties/test_privacy.py."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

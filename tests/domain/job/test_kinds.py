@@ -1,7 +1,5 @@
 """One row says all that differs by kind of job; everything else reads it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

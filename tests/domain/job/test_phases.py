@@ -1,7 +1,5 @@
 """A job's phases from its transitions, and the phases in which its own code ran."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """Which ARNs name a job."""
 
-from __future__ import annotations
-
 import pytest
 
 from sageaudit.domain.job.ref import JobRef

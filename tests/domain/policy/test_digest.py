@@ -1,7 +1,5 @@
 """When the digest is sent, and which week it is about, in any time zone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """What the company pays instead of the list price, and what a Savings Plan changes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import tomllib
 from datetime import date
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Channels and routes: which messages go where, and what is refused in which words."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import replace
 from decimal import Decimal

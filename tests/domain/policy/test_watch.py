@@ -1,7 +1,5 @@
 """`[watch]`: its defaults, and what it refuses."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

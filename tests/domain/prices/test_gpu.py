@@ -1,7 +1,5 @@
 """How many times as long another GPU takes, as it was measured."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

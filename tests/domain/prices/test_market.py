@@ -1,7 +1,5 @@
 """Types priced beside the job's own: what no price of the job's day is known of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date

@@ -1,7 +1,5 @@
 """Own rates with dates: which one holds on a day, and how a later report is added."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal

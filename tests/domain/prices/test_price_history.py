@@ -1,7 +1,5 @@
 """Which known price held on a day."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 

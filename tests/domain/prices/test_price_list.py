@@ -1,7 +1,5 @@
 """Price-list products as rates: every trap, over the reconstructed documents and variations."""
 
-from __future__ import annotations
-
 import copy
 import json
 from datetime import date

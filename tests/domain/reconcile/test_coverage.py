@@ -1,7 +1,5 @@
 """How much of a bill is audited: every dollar of it is in one row."""
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """What a report teaches: rates by product and days, and what is no rate."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A month of the history against AWS's lines, worked out by hand and as properties."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """Standstills: half an hour and more without GPU work, and the active minutes without them."""
 
-from __future__ import annotations
-
 import pytest
 
 from sageaudit.domain.usage.measurements import Measurements, Metric

@@ -1,7 +1,5 @@
 """The active minutes of a family's last runs, one run after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The forms that look at whole lines give what looking at each point gives."""
 
-from __future__ import annotations
-
 import math
 from itertools import groupby
 

@@ -1,7 +1,5 @@
 """What of a run's use was not judged, in sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """What a reviewer says of job requests before they run. README.md tells how to read a case."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

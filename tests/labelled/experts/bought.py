@@ -1,7 +1,5 @@
 """How the machines were bought and kept: spot, many hosts on demand, warm pools."""
 
-from __future__ import annotations
-
 from tests.labelled.expert import (
     CKPT,
     GPU_OK,

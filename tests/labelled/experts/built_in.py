@@ -3,8 +3,6 @@
 Low, where a move is documented: T4 instead of V100 at its worst ratio, less a margin.
 """
 
-from __future__ import annotations
-
 from tests.labelled.expert import LOSS_OK, MOVE_OK, expert, healthy, job, part
 from tests.labelled.machine import Shown
 

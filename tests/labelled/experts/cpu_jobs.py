@@ -4,8 +4,6 @@ Low: the type that holds P99 of the cores with a fifth of headroom and the memor
 speed. High: the tightest type that the story truly needs.
 """
 
-from __future__ import annotations
-
 from tests.labelled.expert import SKLEARN, XGBOOST, expert, job, processing, rate
 from tests.labelled.machine import Shown
 

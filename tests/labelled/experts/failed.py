@@ -2,8 +2,6 @@
 would keep.
 """
 
-from __future__ import annotations
-
 from tests.labelled.expert import CKPT, GPU_OK, HUGGING, MOVE_OK, expert, job
 from tests.labelled.machine import BUCKET, Phase, Shown
 

@@ -1,7 +1,5 @@
 """Families: runs of four to twelve active minutes, each alone too short to be judged."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any

@@ -6,8 +6,6 @@ gives sums only, so the low end may not know how many devices were busy. High do
 story known, the quick end of the range.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.labelled.expert import HUGGING, Scenario, Topic, day, expert, job, merged, rate

@@ -1,7 +1,5 @@
 """Slow heads and starved GPUs: money spent before, or between, the steps that learn."""
 
-from __future__ import annotations
-
 from tests.labelled.expert import HUGGING, cents, expert, job, usd
 from tests.labelled.machine import Shown
 

@@ -1,7 +1,5 @@
 """Many hosts: communication, a straggler, and hosts that never joined."""
 
-from __future__ import annotations
-
 from tests.labelled.expert import HUGGING, cents, expert, job, usd
 from tests.labelled.machine import Shown
 

@@ -2,8 +2,6 @@
 busy). A minute in which nothing worked is avoidable in full; low leaves 40 minutes for noticing.
 """
 
-from __future__ import annotations
-
 from tests.labelled.expert import HUGGING, between, cents, expert, job, usd
 from tests.labelled.machine import Phase, Shown
 

@@ -5,8 +5,6 @@ ratio, 5.53 in fp32; T4 instead of V100: 3.26; a CPU machine where no GPU worked
 High: the tightest type that the story truly needs, or the whole GPU share.
 """
 
-from __future__ import annotations
-
 from tests.labelled.expert import LOSS_OK, MOVE_OK, XGBOOST, expert, healthy, job, part
 from tests.labelled.machine import Shown
 

@@ -1,7 +1,5 @@
 """GPU memory that grows: towards its limit, never near it, or as the design has it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.labelled.expert import HUGGING, MOVE_OK, expert, healthy, job

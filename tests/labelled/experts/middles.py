@@ -4,8 +4,6 @@ No more than a core at work meanwhile: avoidable, low leaves a fifth to a quarte
 More cores at work: the GPU-hours are idle, the dollars may be honest, so low is nothing.
 """
 
-from __future__ import annotations
-
 from tests.labelled.expert import CKPT, HUGGING, LOSS_OK, between, cents, expert, healthy, job, usd
 from tests.labelled.machine import Shown
 

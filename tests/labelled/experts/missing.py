@@ -1,7 +1,5 @@
 """Recordings with holes: what could not be judged is said, and nothing is invented."""
 
-from __future__ import annotations
-
 from tests.labelled.expert import NEURON, expert, job
 from tests.labelled.machine import Series, Shown
 

@@ -2,8 +2,6 @@
 metrics do not say how much of a phase had to be.
 """
 
-from __future__ import annotations
-
 from tests.labelled.expert import CKPT, DATA, GPU_OK, HUGGING, LOSS_OK, cents, expert, job, usd
 from tests.labelled.machine import Shown
 

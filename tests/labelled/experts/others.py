@@ -1,7 +1,5 @@
 """Processing and transform jobs that waste."""
 
-from __future__ import annotations
-
 from tests.labelled.expert import LOSS_OK, MOVE_OK, expert, part, processing, transform
 from tests.labelled.machine import Shown
 

@@ -1,7 +1,5 @@
 """How the machines were bought: spot, warm pools, training plans, types without a price."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """Small healthy jobs, of every kind, at which nearly any rule could nag. An expert says nothing."""
 
-from __future__ import annotations
-
 from tests.labelled.expert import (
     CKPT,
     CPU_OK,

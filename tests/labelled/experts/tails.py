@@ -4,8 +4,6 @@ Hung with one core: every minute is avoidable, low leaves a fifth for noticing. 
 metrics cannot tell polling from work, so low is nothing.
 """
 
-from __future__ import annotations
-
 from tests.labelled.expert import (
     CKPT,
     GPU_OK,

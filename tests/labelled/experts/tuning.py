@@ -1,7 +1,5 @@
 """Tuning jobs: the money is on the children."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from decimal import Decimal
 

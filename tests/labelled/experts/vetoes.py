@@ -3,8 +3,6 @@
 `must_not_say` names the advice that the facts forbid, not the finding beneath it.
 """
 
-from __future__ import annotations
-
 from tests.labelled.expert import (
     CKPT,
     CPU_OK,

@@ -1,7 +1,5 @@
 """Large jobs that use what they pay for: the right answer is no or little waste."""
 
-from __future__ import annotations
-
 from tests.labelled.expert import (
     HUGGING,
     SKLEARN,

@@ -1,7 +1,5 @@
 """Runs that are worth a trial of something else."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.labelled.machine import SKLEARN, Doing, Plot, alike, channel

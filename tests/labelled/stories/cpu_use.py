@@ -1,7 +1,5 @@
 """Cores and memory of CPU types."""
 
-from __future__ import annotations
-
 from tests.labelled.machine import SKLEARN, Doing, Plot, alike
 from tests.labelled.story import BUSY_CPU, story
 

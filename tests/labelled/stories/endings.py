@@ -1,7 +1,5 @@
 """Failures, limits, and what a job is followed by."""
 
-from __future__ import annotations
-
 from tests.labelled.machine import Doing, Plot, alike
 from tests.labelled.story import BUSY_A10G, story
 

@@ -1,7 +1,5 @@
 """Runs of one family in their order: the last one is judged."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 

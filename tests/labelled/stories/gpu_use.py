@@ -1,7 +1,5 @@
 """How the GPUs of one instance are used, and what keeps them waiting."""
 
-from __future__ import annotations
-
 from tests.labelled.machine import Doing, Plot, alike
 from tests.labelled.story import BUSY_A10G, BUSY_T4, story, swinging
 

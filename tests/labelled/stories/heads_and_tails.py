@@ -1,7 +1,5 @@
 """Instances that wait before the work, after it, or for each other."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.labelled.machine import SKLEARN, Doing, Plot, alike, channel, idle

@@ -1,7 +1,5 @@
 """A spot run that is interrupted again and again."""
 
-from __future__ import annotations
-
 from tests.labelled.machine import Phase, Plot, Shown, alike
 from tests.labelled.story import story
 

@@ -1,7 +1,5 @@
 """Learning curves: training that goes on after the model has stopped learning."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

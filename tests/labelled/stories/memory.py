@@ -1,7 +1,5 @@
 """Memory that runs out, and memory that is only full: told by what each minute needs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

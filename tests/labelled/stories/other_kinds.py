@@ -1,7 +1,5 @@
 """Processing and transform jobs."""
 
-from __future__ import annotations
-
 from tests.labelled.machine import Batchwork, Doing, alike
 from tests.labelled.story import story
 

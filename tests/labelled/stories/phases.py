@@ -1,7 +1,5 @@
 """Downloads, image pulls and uploads around the work."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.labelled.machine import Doing, Plot, alike, channel

@@ -5,8 +5,6 @@ begins in seconds; any other run waits for new instances and pulls its image, wh
 knows no threshold of this project.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Spot, warm pools, old types and volumes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.labelled.machine import SKLEARN, Doing, Plot, alike

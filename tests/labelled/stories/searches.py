@@ -1,7 +1,5 @@
 """Tuning jobs with their trials."""
 
-from __future__ import annotations
-
 from tests.labelled.story import tuning
 
 

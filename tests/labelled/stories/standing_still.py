@@ -2,8 +2,6 @@
 another host at work.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.labelled.machine import Batchwork, Doing, Plot, alike, idle

@@ -1,7 +1,5 @@
 """Fixes as text: whatever is written parses in its language. The golden file has the snippets."""
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 

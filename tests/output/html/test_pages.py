@@ -1,7 +1,5 @@
 """The pages of a job and of an account: what they say, and that it adds up."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

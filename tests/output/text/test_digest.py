@@ -1,7 +1,5 @@
 """The digest on a phone: a normal week, an empty one, one with a runaway; and in every form."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta

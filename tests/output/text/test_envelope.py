@@ -1,7 +1,5 @@
 """A notice on its way: read back as it was written, refused when it is none."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Why a message is sent now, in words, on every channel and within its limits."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from decimal import Decimal

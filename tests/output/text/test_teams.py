@@ -1,7 +1,5 @@
 """The card for Teams: its lines and buttons, within its size, and nothing in it is markup."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from datetime import timedelta
 
 from sageaudit.domain.usage.measurements import Metric

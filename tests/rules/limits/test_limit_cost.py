@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.planned import LATER, asked

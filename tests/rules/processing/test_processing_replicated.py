@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.planned import LATER, asked, body
 from tests.fakes.rule_cases import CLEAR, cases, finds, row

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from tests.fakes.jobs import TYPES, FixedPrices, instance_type

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.fakes.planned import asked
 from tests.fakes.rule_cases import CLEAR, cases, finds, row
 

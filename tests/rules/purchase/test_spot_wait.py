@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.fakes.planned import KMEANS, LATER, asked
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.planned import SKLEARN, XGBOOST, asked
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row

@@ -1,7 +1,5 @@
 """One type for all runs of a family, by the shipped prices: each run is audited in turn."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from sageaudit.domain.bill.finding import Found
 from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.domain.usage.measurements import Metric

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from sageaudit.domain.bill.finding import Found
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import JobKind

@@ -1,7 +1,5 @@
 """A family's findings are those in the order of the runs' ends, however they were audited."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

@@ -3,8 +3,6 @@
 `python -m tools.bench.core` measures them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

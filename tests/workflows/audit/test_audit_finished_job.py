@@ -1,7 +1,5 @@
 """One job's end, told as a story: what the flow asks, waits for and records."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

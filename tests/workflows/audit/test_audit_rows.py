@@ -4,8 +4,6 @@ A row says how many runs are in the history at the end, in how many versions, wh
 asked, and where messages stand. Its story stands here, step by step.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

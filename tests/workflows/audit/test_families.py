@@ -1,7 +1,5 @@
 """The family's earlier runs: one query, given to rules as an argument."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 

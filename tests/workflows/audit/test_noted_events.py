@@ -1,7 +1,5 @@
 """Which events are noted for the sweep: those that came, and whose audit waits or failed."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """A policy's sections reach the rules and the severity of the jobs that they name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """A second look at a run: a new version where a figure changed, settled otherwise, and some day."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """Histories of second looks, each with its versions and its end: the rows of reaudits.jsonl."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a record of one run means for others is not lost when the process stops right after it."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """A tuning job's end: it waits for its children's audits and adds them up."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any

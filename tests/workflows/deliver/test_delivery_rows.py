@@ -1,7 +1,5 @@
 """What a channel, a secret, a table or a queue may do to a notice, and what it comes to."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

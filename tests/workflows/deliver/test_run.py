@@ -1,7 +1,5 @@
 """Notices on the queue -> one post a channel, whatever is delivered twice, dies or waits."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The digest beside its report: what people answered counts in both, and the report may fail."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta

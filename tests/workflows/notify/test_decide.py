@@ -1,7 +1,5 @@
 """From an audit to its alert and notices, and what stays quiet."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Records of the stream and letters of the queue: in order, past what cannot be read, counted."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

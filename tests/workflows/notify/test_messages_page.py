@@ -1,7 +1,5 @@
 """docs/messages.md: each row of its table is replayed, and its message compared."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta
 from decimal import Decimal

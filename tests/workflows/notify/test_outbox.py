@@ -3,8 +3,6 @@
 The real function reads a stream with audits and notices; `deliver` would post each notice once.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal

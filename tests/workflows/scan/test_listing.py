@@ -1,7 +1,5 @@
 """Which jobs a scan looks at, and how SageMaker is asked for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """A scan keeps no audit in memory: more jobs need a row of the list each."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 from copy import deepcopy

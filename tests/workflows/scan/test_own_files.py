@@ -1,7 +1,5 @@
 """What a scan keeps on the machine of a person: private, and never a reason to fail."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A scan takes the time that AWS's rates make it take, as docs/scan.md computes it."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """A scan audits what is new, in order, and one job's trouble is not that of the others."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

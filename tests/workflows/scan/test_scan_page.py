@@ -1,7 +1,5 @@
 """docs/scan.md computes what the code does."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 from pathlib import Path

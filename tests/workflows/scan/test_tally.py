@@ -1,7 +1,5 @@
 """The count of what became of jobs is bounded, and says the gravest failure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """What of the past is sent to the queue, and how fast."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from datetime import timedelta

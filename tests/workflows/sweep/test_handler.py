@@ -1,7 +1,5 @@
 """The sweep's function: what it counts and logs, and what it answers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch

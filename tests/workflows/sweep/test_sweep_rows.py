@@ -1,7 +1,5 @@
 """Histories of a sweep, each with what it must count: the rows of `sweeps.jsonl`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

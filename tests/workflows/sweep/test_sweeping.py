@@ -1,7 +1,5 @@
 """Sweeps in virtual time: what is found, what is counted, and where each one goes on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from itertools import count

@@ -1,7 +1,5 @@
 """The lists as a sweep reads them: page by page, a request a second, and never for ever."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Jobs that run: who is looked at, and what is said of them, once."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Rows of the table: what is written is read back, under the attributes that are documented."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """The keys of daily sums: one item for each place, and days in order."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 from hypothesis import given
