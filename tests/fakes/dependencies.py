@@ -8,7 +8,7 @@ from typing import Any
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Head, JobKey, RunQuery
+from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.job.event import JobEnded, job_ended
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
@@ -169,12 +169,6 @@ class House:
     def history(self) -> Any:
         """Where the audits are."""
         return self.of.history
-
-    @property
-    def heads(self) -> list[Head]:
-        """Of all runs."""
-        days = (END.date(), (END + timedelta(days=1)).date())
-        return [head for day in days for head in self.of.history.runs(RunQuery.of_day(day))]
 
     @property
     def head(self) -> Head:
