@@ -60,8 +60,6 @@ def check(case: api.JobCase) -> api.Outcome:
 '''
 TEST = '''"""$mark: what the rule finds, in one sentence."""
 
-from __future__ import annotations
-
 from sageaudit.domain.job.job import Purchase
 from tests.fakes.jobs import ran
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
@@ -86,8 +84,6 @@ test_cases = cases(
 )  # fmt: skip
 '''
 STORY = '''"""$mark: what happened in the job, without this project's thresholds."""
-
-from __future__ import annotations
 
 from dataclasses import replace
 
