@@ -53,8 +53,8 @@ from sageaudit.cli.support.prices import reconciliation
 from sageaudit.domain.reconcile.audited_lines import AuditedMonth
 from sageaudit.domain.reconcile.reconcile import reconcile
 spend = cost_report.spend(Path(sys.argv[1]), "2026-10", "111122223333")
-found = reconcile(spend, AuditedMonth(()), by_job=True)
-month = reconciliation.ReconciledMonth(found, "2026-10", "111122223333", "report", 0, False)
+found = reconcile(spend, AuditedMonth(()))
+month = reconciliation.ReconciledMonth(found, "2026-10", "111122223333", "report", False)
 reconciliation.show(month, Console(file=StringIO()))
 """
 LEARN = f"""{_OURS}
