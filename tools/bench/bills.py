@@ -39,7 +39,7 @@ COPY (SELECT 'AmazonSageMaker' AS line_item_product_code,
 FROM (SELECT i, TIMESTAMP '2026-10-01' + INTERVAL 1 HOUR * (i // 2 % 720) AS day
     FROM range({lines}) made(i))) TO '{path}' (HEADER)
 """
-_OURS = """
+RECONCILE = """
 import sys
 from io import StringIO
 from pathlib import Path
@@ -47,8 +47,6 @@ from rich.console import Console
 from sageaudit.cli.command_folder import collect_seldom
 collect_seldom()
 from sageaudit.adapters.billing import cost_report
-"""
-RECONCILE = f"""{_OURS}
 from sageaudit.cli.support.prices import reconciliation
 from sageaudit.domain.reconcile.audited_lines import AuditedMonth
 from sageaudit.domain.reconcile.reconcile import reconcile
@@ -57,11 +55,11 @@ found = reconcile(spend, AuditedMonth(()))
 month = reconciliation.ReconciledMonth(found, "2026-10", "111122223333", "report", False)
 reconciliation.show(month, Console(file=StringIO()))
 """
-LEARN = f"""{_OURS}
-from sageaudit.cli.support.prices import learnt_rates
-from sageaudit.domain.prices.own_rates import RateBasis
-found = learnt_rates.learnt_rates([Path(sys.argv[1])], None, RateBasis.NET, Path("none"))
-learnt_rates.show(found, Console(file=StringIO()))
+LEARN = """
+import sys
+from sageaudit.cli.main import main
+sys.argv[1:] = ["prices", "learn", "--cur", sys.argv[1], "--to", sys.argv[1] + ".rates.json"]
+main()
 """
 _SUM = """
 import sys

@@ -1,0 +1,12 @@
+"""The benchmark's programs run: a command that changes breaks them unseen otherwise."""
+
+import pytest
+
+from tools.bench import bills
+
+
+def test_a_bill_is_measured_beside_duckdbs_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command once, on some lines."""
+    monkeypatch.setattr(bills, "LINES", 1000)
+    monkeypatch.setattr(bills, "RUNS", 1)
+    assert [row.what.partition(",")[0] for row in bills.rows()] == ["reconcile", "prices learn"]
