@@ -92,3 +92,10 @@ def test_a_huge_message_takes_no_time(text: str) -> None:
     begun = time.process_time()
     failure_of(text * 10**5)
     assert time.process_time() - begun < 1
+
+
+def test_a_message_is_kept_by_eight_words() -> None:
+    """More of them say no more of why it failed."""
+    failure = failure_of("KeyError " + " ".join(f"[errno {number}]" for number in range(1, 12)))
+    assert failure is not None
+    assert failure.words == ("KeyError", *(f"errno {number}" for number in range(1, 8)))
