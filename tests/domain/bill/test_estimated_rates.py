@@ -39,7 +39,7 @@ class Unlisted(FixedPrices):
         rate = FixedPrices.hourly(self, region, component, instance_type)
         if rate is None or not rate.is_estimate:
             return rate
-        return replace(rate, unlisted="not in the price list of 2026-11-20")
+        return rate._replace(unlisted="not in the price list of 2026-11-20")
 
 
 def at_estimates(*names: str, **changes: object) -> Market:
@@ -179,8 +179,8 @@ def test_estimates_compare_with_rates_of_the_same_level_and_time() -> None:
     listed, negotiated = Rate(Decimal(1), None, "list"), Rate(Decimal(1), None, "own", kind="own")
     assert comparable(guess, listed)
     assert not comparable(guess, negotiated)
-    assert comparable(replace(guess, discounted=True), negotiated)
-    assert not comparable(guess, replace(listed, era="past"))
+    assert comparable(guess._replace(discounted=True), negotiated)
+    assert not comparable(guess, listed._replace(era="past"))
 
 
 @pytest.mark.parametrize(

@@ -36,14 +36,14 @@ class DatedPrices(FixedPrices):
         past = (self.then or {}).get(instance_type)
         if newest is None or past is None or region != self.region:
             return newest
-        return replace(newest, usd=Decimal(past[0]), as_of="2023-01", era=past[1])
+        return newest._replace(usd=Decimal(past[0]), as_of="2023-01", era=past[1])
 
     def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
         # not super(): dataclass slots make another class of this one
         rate = FixedPrices.hourly(self, region, component, instance_type)
         if rate is None or not rate.is_estimate:
             return rate
-        return replace(rate, unlisted="not in the list")
+        return rate._replace(unlisted="not in the list")
 
 
 def market(**then: tuple[str, Era]) -> Market:

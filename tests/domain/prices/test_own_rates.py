@@ -49,7 +49,7 @@ def test_a_rate_goes_on_after_its_last_day_and_never_before_its_first() -> None:
     rate = known(on(of, date(2026, 12, 24)))
     assert rate.usd == Decimal("1.20")
     assert rate.note == "the newest own rate, of 2026-11-01/2026-11-20, for 2026-12-24"
-    assert on(of, None) == replace(rate, note=None)
+    assert on(of, None) == rate._replace(note=None)
 
 
 def test_between_two_different_rates_both_are_shown() -> None:

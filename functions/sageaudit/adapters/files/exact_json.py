@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
-_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_quoted = json.encoder.encode_basestring
 _SCALARS = frozenset({str, int, bool, Decimal, type(None)})
 """What most values are: asked first, as audits have thousands."""
 _read = json.JSONDecoder(parse_float=Decimal).decode
@@ -21,9 +22,9 @@ def to_json(value: object, *, sort_keys: bool = False) -> str:
     """
     if type(value) in _SCALARS:
         return _scalar(value)
-    if isinstance(value, Mapping):
+    if type(value) is dict or isinstance(value, Mapping):
         keys = sorted(value, key=str) if sort_keys else value
-        pairs = (f"{_scalar(str(key))}:{to_json(value[key], sort_keys=sort_keys)}" for key in keys)
+        pairs = (f"{_key(str(key))}:{to_json(value[key], sort_keys=sort_keys)}" for key in keys)
         return "{" + ",".join(pairs) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(to_json(entry, sort_keys=sort_keys) for entry in value) + "]"
@@ -38,6 +39,12 @@ def from_json(text: str) -> Any:
 def whole_text(text: str) -> str:
     """The text with `?` for lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+@lru_cache(maxsize=1_024)
+def _key(name: str) -> str:
+    """Audits have some hundred keys, each of them many times."""
+    return _scalar(name)
 
 
 def _scalar(value: object) -> str:

@@ -80,7 +80,7 @@ class EstimatedPrices:
         how = f"SageMaker's rate for {what} is not known here; estimated from EC2's rate {times}"
         known = KnownRate.seen(usd * factor, provenance["as_of"], source, note)
         why = self._unlisted(region, component, row["family"])
-        rate = replace(known.rate, kind="estimate", estimated=how, unlisted=why)
+        rate = known.rate._replace(kind="estimate", estimated=how, unlisted=why)
         return Quote((replace(known, rate=rate),))
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from sageaudit.domain.job.job import Job
@@ -83,11 +83,11 @@ class PriceBook:
         why = "; ".join(quote.why for quote in quotes[:first] if quote.why)
         if rate is not None and rate.is_estimate:
             absent = next((quote.why for quote in quotes[:first] if quote.absent), None)
-            rate = replace(rate, unlisted=absent or rate.unlisted)
+            rate = rate._replace(unlisted=absent or rate.unlisted)
         if rate is None or not why:
             return rate
         fallback = f"{self.sources[first].name} {rate.as_of}: {why}"
-        return replace(rate, note=" · ".join(filter(None, (fallback, rate.note))))
+        return rate._replace(note=" · ".join(filter(None, (fallback, rate.note))))
 
 
 class PricedMarkets:

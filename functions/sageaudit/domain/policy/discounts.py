@@ -11,7 +11,7 @@ that its cash effect depends on the utilisation of the plan.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
@@ -130,8 +130,7 @@ class OwnPrices:
             return rate
         left = (_WHOLE - percent) / _WHOLE
         less = f", less {percent.normalize():f}% by policy"
-        return replace(
-            rate,
+        return rate._replace(
             usd=rate.usd * left,
             other_usd=None if rate.other_usd is None else rate.other_usd * left,
             source=f"{rate.source}{less}",

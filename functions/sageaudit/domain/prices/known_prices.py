@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Protocol
@@ -94,7 +94,7 @@ def rate_on(known: Sequence[KnownRate], day: date | None) -> Rate | None:
     in_force = [rate for rate in known if rate.first <= day <= rate.last and not rate.vague]
     if in_force:
         of_day = max(in_force, key=lambda rate: (rate.last, rate.first))
-        return replace(of_day.rate, era="today" if of_day is newest else "past")
+        return of_day.rate._replace(era="today" if of_day is newest else "past")
     earlier = (rate for rate in known if rate.last < day or (rate.vague and rate.first <= day))
     before = max(earlier, key=lambda rate: rate.last, default=None)
     later = (rate for rate in known if rate.first > day)
@@ -106,11 +106,11 @@ def rate_on(known: Sequence[KnownRate], day: date | None) -> Rate | None:
         return _doubtful(after.rate, note, "before_known" if after is newest else "past")
     usd, older_usd = after.rate.usd, before.rate.usd
     if abs(usd - older_usd) <= SAME_WITHIN * usd:
-        return replace(after.rate, era="today" if after is newest else "past")
+        return after.rate._replace(era="today" if after is newest else "past")
     both = f"${older_usd} ({before.rate.as_of}) and ${usd} ({after.rate.as_of})"
     note = f"ambiguous: {day} lies between two known prices, {both}"
     era: Era = "ambiguous" if after is newest else "past"
-    return replace(_doubtful(after.rate, note, era), other_usd=older_usd)
+    return _doubtful(after.rate, note, era)._replace(other_usd=older_usd)
 
 
 def day_of(job: Job, now: datetime) -> date:
@@ -120,7 +120,7 @@ def day_of(job: Job, now: datetime) -> date:
 
 
 def _doubtful(rate: Rate, why: str, era: Era) -> Rate:
-    return replace(rate, note=" · ".join(filter(None, (why, rate.note))), era=era)
+    return rate._replace(note=" · ".join(filter(None, (why, rate.note))), era=era)
 
 
 def _span(text: str) -> tuple[date, date]:

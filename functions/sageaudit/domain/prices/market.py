@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
@@ -22,8 +22,7 @@ _KEPT = 8
 Era = Literal["today", "past", "before_known", "ambiguous"]
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(NamedTuple):
     """A price in USD per unit, with its date (ISO), source and the reason to doubt it.
 
     `kind`: AWS's list price, the company's own, or an estimate. `as_of` is None without a date.
@@ -184,7 +183,7 @@ class Market:
             most = (
                 f"no own rate of {instance_type} is known: its list price, the most that it costs"
             )
-            return replace(rate, kind="own", era=own.era, note=most, by_ratio=True)
+            return rate._replace(kind="own", era=own.era, note=most, by_ratio=True)
         return self._by_ratio(region, component, instance_type, own) or rate
 
     def _by_ratio(self, region: str, component: Component, other: str, own: Rate) -> Rate | None:
@@ -202,8 +201,7 @@ class Market:
             f"day times {ratio:.4f}, the ratio of the newest rates of both ({' and '.join(dates)})"
         )
         guess = next((rate for rate in (own, newest, own_newest) if rate.is_estimate), own)
-        return replace(
-            own,
+        return own._replace(
             usd=own.usd * ratio,
             other_usd=None,
             note=how,

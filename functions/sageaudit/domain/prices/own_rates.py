@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -85,8 +85,7 @@ class OwnRates:
         if rate is None:
             return None
         # An own rate is compared with prices of its own day, so an earlier one is not "past".
-        rate = replace(
-            rate,
+        rate = rate._replace(
             learnt="net" if self.basis is RateBasis.NET else "amortised",
             era="ambiguous" if rate.other_usd else "today",
         )
@@ -94,7 +93,7 @@ class OwnRates:
         if day is None or day <= newest.last:
             return rate
         carried = f"the newest own rate, of {newest.rate.as_of}, for {day}"
-        return replace(rate, note=" · ".join(filter(None, (carried, rate.note))))
+        return rate._replace(note=" · ".join(filter(None, (carried, rate.note))))
 
     def _known(self, rate: OwnRate) -> KnownRate:
         counted = "net of discounts" if self.basis is RateBasis.NET else "amortised"
