@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.aws.sqs import BATCH_BYTES, SqsQueue
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
 
 URL = "https://sqs.us-east-1.amazonaws.com/111122223333/queue"
@@ -53,6 +53,22 @@ def test_a_message_arrives_as_it_was_sent(client: Any, url: str) -> None:
         "reason": {"StringValue": "no", "DataType": "String"},
         "hostile": {"StringValue": "\ufffd[31m\ufffd\ufffd" + "a" * 993, "DataType": "String"},
     }
+
+
+def test_ten_messages_go_in_one_request_and_fewer_where_they_are_long(
+    client: Any, url: str
+) -> None:
+    """As SQS takes at most ten, and 256 KiB, at once; all arrive."""
+    sizes = list[int]()
+
+    def note(params: dict[str, Any], **_: Any) -> None:
+        sizes.append(len(params["Entries"]))
+
+    client.meta.events.register("provide-client-params.sqs.SendMessageBatch", note)
+    queue = SqsQueue(client, url)
+    assert queue.send_all(["short"] * 21) == {}
+    assert queue.send_all(["x" * (BATCH_BYTES // 2)] * 3) == {}
+    assert sizes == [10, 10, 1, 2, 1]
 
 
 def test_a_delayed_message_cannot_be_seen_yet(client: Any, url: str) -> None:

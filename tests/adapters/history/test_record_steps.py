@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.history.record_steps import changes, sum_row
+from sageaudit.adapters.history.record_steps import changes, family_row, sum_row
 from sageaudit.adapters.history.rows import head_of
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Head
@@ -62,6 +62,14 @@ def test_a_roll_up_without_findings_of_its_own_adds_nothing() -> None:
     rollup = head(rollup=True, own_rules=[])
     assert list(changes(None, rollup)) == []
     assert list(changes(rollup, head(rollup=True, own_rules=[], job={"family": "other"}))) == []
+
+
+def test_a_run_that_none_is_compared_with_has_no_row_in_its_family() -> None:
+    """A job that could not be audited; its stamp would be none."""
+    given = entry()
+    made = head_of(given, 1, "d")
+    assert family_row(given, replace(made, stamp="s")) is not None
+    assert family_row(given, replace(made, stamp=None)) is None
 
 
 def test_a_day_is_a_day_in_utc() -> None:

@@ -130,6 +130,18 @@ def test_dollars_rest_on_the_family_where_it_is_known() -> None:
     assert planned(kind=JobKind.TRANSFORM).basis is Basis.HOUR
 
 
+@pytest.mark.parametrize(
+    ("instances", "limit_s", "severity"),
+    [(10, None, Severity.LOW), (30, 432_000, Severity.MEDIUM), (40, 432_000, Severity.HIGH)],
+)
+def test_what_a_hung_run_would_cost_decides_how_grave_its_limit_is(
+    instances: int, limit_s: int | None, severity: Severity
+) -> None:
+    """At $0.23 an hour, for a day or five: from $100 on medium, from $1,000 on high."""
+    limit = {"ResourceConfig.InstanceCount": instances, RUN: limit_s}
+    assert told("limit-cost", limit).severity is severity
+
+
 def test_the_policy_decides_about_severity_and_exemptions() -> None:
     """As after a run."""
     spot = {"EnableManagedSpotTraining": True}

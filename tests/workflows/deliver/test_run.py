@@ -5,6 +5,7 @@ import itertools
 import json
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -23,7 +24,7 @@ from sageaudit.errors import (
 )
 from sageaudit.output.text.envelope import Notice, to_body
 from sageaudit.ports import Circuit
-from sageaudit.workflows.deliver.run import LEASE_S, LONGEST_PAUSE_S
+from sageaudit.workflows.deliver.run import LEASE_S, LONGEST_PAUSE_S, POST_WITHIN_S
 from tests.fakes.delivering import (
     NOON,
     PK,
@@ -301,6 +302,23 @@ def test_when_the_time_is_up_the_rest_comes_back_untouched() -> None:
     context = Lambda(iter([60_000, 49_999, 49_000]))
     assert failures(handle(batch(*records), context)) == ["m2", "m3"]
     assert len(channel.posted) == 1
+
+
+def test_without_time_left_to_post_it_comes_back_unposted() -> None:
+    """A post that outlives its lease could be made twice."""
+    clock, channel, queue = Clock(), RecordingChannel(), RecordingQueue()
+
+    class Slow(MemorySendLedger):
+        def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
+            claim = super().claim_send(notice_id, now, lease_s)
+            clock.move(POST_WITHIN_S + 1)
+            return claim
+
+    ledger = Slow()
+    handle = deliverer(ledger, {"slack": channel}, queue=queue, clock=clock)
+    assert len(failures(handle(batch(RECORD), None))) == 1
+    assert (channel.posted, len(queue.waits_s)) == ([], 1)
+    assert ledger.claim_send(NOTICE, clock(), LEASE_S) is Claim.FIRST
 
 
 def of_an_hour(held: int = 2, *, count: int = 1) -> tuple[MemorySendLedger, dict[str, Any]]:

@@ -1,0 +1,22 @@
+"""A report in a bucket: private, under one prefix, and where its reader finds it."""
+
+import boto3
+from moto import mock_aws
+
+from sageaudit.adapters.aws.report_store import S3ReportStore
+
+
+def test_a_report_is_stored_encrypted_and_its_console_page_is_returned() -> None:
+    """The address in the digest is opened by people who may read the bucket."""
+    with mock_aws():
+        client = boto3.client("s3", region_name="us-east-1")
+        client.create_bucket(Bucket="reports")
+        url = S3ReportStore(client, "reports", "123456789012").put("2026/week-21.html", "<p>é</p>")
+        stored = client.get_object(Bucket="reports", Key="sageaudit/2026/week-21.html")
+    assert stored["Body"].read().decode() == "<p>é</p>"
+    assert stored["ServerSideEncryption"] == "AES256"
+    assert stored["ContentType"] == "text/html; charset=utf-8"
+    assert url == (
+        "https://us-east-1.console.aws.amazon.com/s3/object/reports"
+        "?region=us-east-1&prefix=sageaudit%2F2026%2Fweek-21.html"
+    )
