@@ -53,6 +53,14 @@ def test_a_page_reads_its_rows_and_no_more(asked: tuple[Any, DynamoHistory], of:
     assert cost.units <= (8 if of == "day" else 3)
 
 
+def test_one_run_is_read_as_it_was_last_written(asked: tuple[Any, DynamoHistory]) -> None:
+    """A whole unit is a consistent read: an older state would let an audit be made twice."""
+    client, history = asked
+    with consumed(client) as cost:
+        assert history.head(ended("job-00", NOW).key) is not None
+    assert (cost.requests, cost.units) == (1, 1)
+
+
 def test_the_sizes_of_items_are_those_of_the_guide() -> None:
     """A name and its value; a number has a byte for two digits and one more."""
     assert item_bytes({"ab": {"S": "cdé"}}) == 2 + 4
