@@ -83,7 +83,7 @@ class CommandFolder(click.Group):
 def collect_seldom() -> None:
     """What imports made stays, and is never searched for cycles; what follows is, but seldom."""
     gc.freeze()
-    gc.set_threshold(_COLLECTED_AFTER)
+    gc.set_threshold(_COLLECTED_AFTER, 10, 100)
     gc.enable()
 
 

@@ -253,7 +253,7 @@ def test_a_monthly_line_is_of_the_whole_month(write: Write) -> None:
 def test_the_region_and_account_are_those_of_the_job_where_no_column_has_them(write: Write) -> None:
     """The region is never that of the usage type's prefix."""
     unnamed = {"line_item_usage_account_id": "", "product_region_code": "", "pricing_unit": ""}
-    assert spend(*write(cur2([changed(**unnamed)]))).lines == (replace(LINE, unit=""),)
+    assert spend(*write(cur2([changed(**unnamed)]))).lines == (LINE._replace(unit=""),)
     [usage] = paid(*write(cur2([changed(**unnamed, line_item_resource_id="")]))).usage
     assert (usage.region, usage.account) == (None, "")
 

@@ -1,5 +1,6 @@
 """A month of the history against AWS's lines, worked out by hand and as properties."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -31,7 +32,7 @@ M5 = "USE1-Train:ml.m5.xlarge"
 def metered(usage_type: str, quantity: str, usd: str, **changes: Any) -> AwsLine:
     """One line of AWS's about job "a", in us-east-1 and hours."""
     whole = AwsLine(usage_type, "us-east-1", "Hrs", Decimal(quantity), Decimal(usd), ARN + "a")
-    return replace(whole, **changes)
+    return whole._replace(**changes)
 
 
 def audited(
@@ -56,7 +57,7 @@ def held(aws: list[AwsLine], history: list[AuditedLine]) -> Reconciliation:
     return reconcile(AwsSpend(tuple(aws)), AuditedMonth(tuple(history), jobs=1))
 
 
-def only(rows: tuple[UsageRow, ...]) -> UsageRow:
+def only(rows: Sequence[UsageRow]) -> UsageRow:
     """The one row that there is."""
     [row] = rows
     return row
@@ -94,9 +95,9 @@ def test_a_usage_type_is_added_up_and_compared_by_quantity_and_dollars(
     """Differences with their percentages of AWS's figure; what is unknown is in none."""
     other = metered("USE2-Train:ml.m5.xlarge", "7", "1.61", resource=ARN + "other")
     found = held([aws, other], history)
-    row = only(found.with_presence(Presence.MATCHED))
+    row = only(found.placed[Presence.MATCHED])
     assert (row.usage, row.region) == (aws.usage_type, aws.region)
-    assert len(row.jobs) == len({line.job for line in history})
+    assert row.history.lines == len(history)
     figures = row.quantity_difference, row.quantity_percent, row.usd_difference, row.usd_percent
     assert figures == tuple(None if text is None else Decimal(text) for text in (*quantity, *usd))
     assert found.unpriced_lines == sum(line.usd is None for line in history)
@@ -117,16 +118,16 @@ def test_what_no_audit_covers_has_its_share() -> None:
     )
     areas = {row.area for row in found.rows}
     assert areas == {"endpoints", JOBS, "notebooks", "Studio"}
-    assert found.outside_usd == 8
-    assert found.jobs_only_in_aws_usd == Decimal("0.5")
-    assert percent(found.outside_usd, found.aws_usd()) == 80
+    assert found.aws_usd(of_jobs=False) == 8
+    assert found.aws_usd(Presence.ONLY_IN_AWS, of_jobs=True) == Decimal("0.5")
+    assert percent(found.aws_usd(of_jobs=False), found.aws_usd()) == 80
 
 
 def test_one_side_only_is_said_and_has_no_difference() -> None:
     """What AWS alone has, and what the history alone has."""
     found = held([metered(M5, "4", "0.92")], [audited("USE1-Train:ml.p3.2xlarge", "1", "3.83")])
-    alone = only(found.with_presence(Presence.ONLY_IN_AWS))
-    ours = only(found.with_presence(Presence.ONLY_IN_HISTORY))
+    alone = only(found.placed[Presence.ONLY_IN_AWS])
+    ours = only(found.placed[Presence.ONLY_IN_HISTORY])
     assert (alone.usage, ours.usage) == (M5, "USE1-Train:ml.p3.2xlarge")
     assert alone.quantity_difference is alone.usd_percent is ours.usd_difference is None
     assert found.history_usd(Presence.ONLY_IN_HISTORY) == Decimal("3.83")
@@ -135,7 +136,7 @@ def test_one_side_only_is_said_and_has_no_difference() -> None:
 def test_what_cannot_be_compared_stands_apart_with_its_dollars() -> None:
     """A warm pool has no usage type to compare by; it is in no difference."""
     found = held([], [audited(None, "1", "0.46", item="warm_pool")])
-    assert only(found.with_presence(Presence.NOT_COMPARABLE)).usage == "warm_pool"
+    assert only(found.placed[Presence.NOT_COMPARABLE]).usage == "warm_pool"
     assert found.history_usd(Presence.NOT_COMPARABLE) == found.history_usd() == Decimal("0.46")
 
 
@@ -149,9 +150,9 @@ def test_by_job_each_job_stands_beside_its_own_lines() -> None:
         ],
         [audited(M5, "2", "0.47", job=ARN + "Job-A"), audited(M5, "1", "0.23", job=ARN + "lost")],
     )
-    assert only(found.with_presence(Presence.MATCHED)).job == ARN + "job-a"
-    assert only(found.with_presence(Presence.ONLY_IN_HISTORY)).job == ARN + "lost"
-    assert [row.job for row in found.with_presence(Presence.ONLY_IN_AWS)] == [None, ARN + "by-hand"]
+    assert only(found.placed[Presence.MATCHED]).job == ARN + "job-a"
+    assert only(found.placed[Presence.ONLY_IN_HISTORY]).job == ARN + "lost"
+    assert [row.job for row in found.placed[Presence.ONLY_IN_AWS]] == [None, ARN + "by-hand"]
     assert found.jobs() == dict.fromkeys(found.jobs(), 1)
 
 
@@ -280,7 +281,7 @@ def test_totals_add_up_whatever_the_lines(aws: list[AwsLine], history: list[Audi
     whole = sum((one.usd for one in aws), Decimal(0))
     assert found.aws_usd(Presence.MATCHED) + found.aws_usd(Presence.ONLY_IN_AWS) == whole
     of_jobs = sum((row.aws.known_usd for row in found.rows if row.area == JOBS), Decimal(0))
-    assert found.aws_usd() == whole == of_jobs + found.outside_usd
+    assert found.aws_usd() == whole == of_jobs + found.aws_usd(of_jobs=False)
     assert found.history_usd() == sum((one.usd or Decimal(0) for one in history), Decimal(0))
     assert found.history_usd() == sum(
         found.history_usd(presence) for presence in Presence if presence is not Presence.ONLY_IN_AWS
@@ -339,7 +340,10 @@ def test_a_managed_spot_usage_type_is_seen_and_compared_with_no_job() -> None:
     name = "USE1-TrSpt:ml.m5.xlarge"
     found = held([metered(name, "4", "0.3")], [audited(M5, "4", "0.92")])
     assert found.spend.managed_spot == (name,)
-    assert only(found.with_presence(Presence.ONLY_IN_AWS)).usage == name
-    assert only(found.with_presence(Presence.ONLY_IN_AWS)).area == MANAGED_SPOT
-    assert (found.aws_usd(), found.jobs_only_in_aws_usd) == (Decimal("0.3"), 0)
+    assert only(found.placed[Presence.ONLY_IN_AWS]).usage == name
+    assert only(found.placed[Presence.ONLY_IN_AWS]).area == MANAGED_SPOT
+    assert (found.aws_usd(), found.aws_usd(Presence.ONLY_IN_AWS, of_jobs=True)) == (
+        Decimal("0.3"),
+        0,
+    )
     assert held([metered(M5, "4", "1")], []).spend.managed_spot == ()

@@ -20,7 +20,7 @@ _SPEND = """
 SELECT coalesce(usage_type, ''), region, coalesce(unit, ''),
     short(sum(amount(quantity))), short(sum(amount(cost))), resource
 FROM line WHERE is_usage(kind) AND amount(quantity) >= 0 AND amount(cost) >= 0
-GROUP BY ALL ORDER BY 1, 2, 3, 6
+GROUP BY ALL ORDER BY 6, 1, 2, 3
 """
 """Sums as texts: each job has some, and DuckDB takes twice as long to make decimals of them."""
 _EXCLUDED = """

@@ -8,11 +8,11 @@ totals add up known amounts only.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from itertools import chain
+from typing import NamedTuple
 
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.reconcile.audited_lines import AuditedLine, AuditedMonth
@@ -41,8 +41,7 @@ class Presence(enum.Enum):
     """The history's line matches no AWS line: its usage type is unknown."""
 
 
-@dataclass(slots=True)
-class Side:
+class Side(NamedTuple):
     """One side of a row. A sum with an unknown part is None; `known_usd` sums the known parts."""
 
     lines: int = 0
@@ -51,21 +50,29 @@ class Side:
     usd: Decimal | None = None
     known_usd: Decimal = _ZERO
 
-    def add(self, line: AwsLine | AuditedLine) -> None:
-        """Adds a line to the sums."""
-        self.unit = self.unit or _UNITS.get(line.unit.lower(), line.unit)
-        self.quantity = _plus(self.quantity if self.lines else _ZERO, line.quantity)
-        self.usd = _plus(self.usd if self.lines else _ZERO, line.usd)
-        self.known_usd += line.usd or _ZERO
-        self.lines += 1
+    def plus(self, line: AwsLine | AuditedLine) -> Side:
+        """The sums with a line more."""
+        usd = line.usd or _ZERO
+        if not self.lines:
+            return Side(1, _unit(line.unit), line.quantity, line.usd, usd)
+        return Side(
+            self.lines + 1,
+            self.unit or _unit(line.unit),
+            _plus(self.quantity, line.quantity),
+            _plus(self.usd, line.usd),
+            self.known_usd + usd,
+        )
+
+
+_NOTHING = Side()
 
 
 @dataclass(slots=True)
 class UsageRow:
     """One usage type of one job, as each side reports it; of AWS's other usage without a job.
 
-    `jobs` and `crossing`: the jobs of the history's lines, and those that ran past a month's end.
-    `estimated`: the history's dollars contain lines at an estimated rate.
+    `crosses`: the job ran past a month's end. `estimated`: the history's dollars contain lines at
+    an estimated rate.
     """
 
     usage: str
@@ -73,10 +80,9 @@ class UsageRow:
     job: str | None
     area: str
     comparable: bool = True
-    aws: Side = field(default_factory=Side)
-    history: Side = field(default_factory=Side)
-    jobs: set[str] = field(default_factory=set)
-    crossing: set[str] = field(default_factory=set)
+    aws: Side = _NOTHING
+    history: Side = _NOTHING
+    crosses: bool = False
     estimated: bool = False
 
     @property
@@ -112,52 +118,53 @@ class UsageRow:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """All rows, the largest first, and sums over them. `placed`: the rows by their presence."""
+    """All rows, the largest first, and sums over them.
+
+    `placed`: the rows by their presence. `sums`: AWS's and the history's dollars by presence and
+    whether jobs made them.
+    """
 
     rows: tuple[UsageRow, ...]
-    placed: Mapping[Presence, tuple[UsageRow, ...]]
+    placed: Mapping[Presence, Sequence[UsageRow]]
+    sums: Mapping[tuple[Presence, bool], tuple[Decimal, Decimal]]
     spend: AwsSpend
     audited: AuditedMonth
 
-    def with_presence(self, presence: Presence) -> tuple[UsageRow, ...]:
-        """The rows with this presence."""
-        return self.placed[presence]
+    def aws_usd(self, *presences: Presence, of_jobs: bool | None = None) -> Decimal:
+        """AWS's dollars in rows with one of these presences; in all rows without an argument.
 
-    def aws_usd(self, *presences: Presence) -> Decimal:
-        """AWS's dollars in rows with one of these presences; in all rows without an argument."""
-        return sum((row.aws.known_usd for row in self._rows(presences)), _ZERO)
+        `of_jobs`: those that jobs made, or those of the rest, alone.
+        """
+        amounts = (
+            usd
+            for (presence, jobs), (usd, _) in self.sums.items()
+            if (not presences or presence in presences) and of_jobs in {None, jobs}
+        )
+        return sum(amounts, _ZERO)
 
     def history_usd(self, *presences: Presence) -> Decimal:
         """The history's known dollars in rows with one of these presences, or in all rows."""
-        return sum((row.history.known_usd for row in self._rows(presences)), _ZERO)
-
-    def _rows(self, presences: tuple[Presence, ...]) -> Iterator[UsageRow]:
-        return chain.from_iterable(self.placed[one] for one in presences or Presence)
+        amounts = (
+            usd
+            for (presence, _), (_, usd) in self.sums.items()
+            if not presences or presence in presences
+        )
+        return sum(amounts, _ZERO)
 
     @property
     def unpriced_lines(self) -> int:
         """Number of history lines without a dollar amount; they are left out of every sum."""
         return sum(line.usd is None for line in self.audited.lines)
 
-    @property
-    def outside_usd(self) -> Decimal:
-        """AWS's dollars outside jobs, which audits do not cover."""
-        return sum((row.aws.known_usd for row in self.rows if row.area != JOBS), _ZERO)
-
-    @property
-    def jobs_only_in_aws_usd(self) -> Decimal:
-        """AWS's dollars for usage of jobs that the history does not contain."""
-        missing = self.with_presence(Presence.ONLY_IN_AWS)
-        return sum((row.aws.known_usd for row in missing if row.area == JOBS), _ZERO)
-
     def jobs(self) -> dict[Presence, int]:
         """Number of jobs by presence."""
         ours = {line.job.lower() for line in self.audited.lines}
         theirs = {row.job for row in self.rows if row.aws.lines and row.job}
+        both = len(ours & theirs)
         return {
-            Presence.MATCHED: len(ours & theirs),
-            Presence.ONLY_IN_AWS: len(theirs - ours),
-            Presence.ONLY_IN_HISTORY: len(ours - theirs),
+            Presence.MATCHED: both,
+            Presence.ONLY_IN_AWS: len(theirs) - both,
+            Presence.ONLY_IN_HISTORY: len(ours) - both,
         }
 
 
@@ -176,20 +183,20 @@ def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
         row = into.setdefault(
             (job, None, at), UsageRow(usage, line.region, job, JOBS, comparable=comparable)
         )
-        row.history.add(line)
-        row.jobs.add(line.job)
+        row.history = row.history.plus(line)
+        row.crosses |= line.crosses
         row.estimated |= line.estimated
-        if line.crosses:
-            row.crossing.add(line.job)
-    ranked = sorted(
-        [*rows.values(), *unmatched.values()],
-        key=lambda row: (-_largest_usd(row), row.job or "", row.usage, row.region or ""),
-    )
+    ranked = [*rows.values(), *unmatched.values()]
+    ranked.sort(key=lambda row: (row.job or "", row.usage, row.region or ""))
+    ranked.sort(key=_largest_usd, reverse=True)
     placed: dict[Presence, list[UsageRow]] = {presence: [] for presence in Presence}
+    sums: dict[tuple[Presence, bool], tuple[Decimal, Decimal]] = {}
     for row in ranked:
         placed[row.presence].append(row)
-    by_presence = {presence: tuple(of_one) for presence, of_one in placed.items()}
-    return Reconciliation(tuple(ranked), by_presence, spend, audited)
+        part = row.presence, row.area == JOBS
+        theirs, ours = sums.get(part, (_ZERO, _ZERO))
+        sums[part] = theirs + row.aws.known_usd, ours + row.history.known_usd
+    return Reconciliation(tuple(ranked), placed, sums, spend, audited)
 
 
 def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
@@ -199,20 +206,40 @@ def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
 
 def _aws_rows(lines: Iterable[AwsLine]) -> dict[_Key, UsageRow]:
     rows: dict[_Key, UsageRow] = {}
-    of = cache(_job)
     for line in lines:
-        usage = parsed(line.usage_type)
-        job = of(line.resource) if line.resource else None
-        key = (job, None if job else line.region, usage.key)
-        row = rows.setdefault(key, UsageRow(line.usage_type, line.region, job, usage.area))
-        row.aws.add(line)
+        at, area = _usage(line.usage_type)
+        job = _job(line.resource) if line.resource else None
+        key = (job, None if job else line.region, at)
+        row = rows.get(key)
+        if row is None:
+            rows[key] = UsageRow(line.usage_type, line.region, job, area, aws=_NOTHING.plus(line))
+        else:
+            row.aws = row.aws.plus(line)
     return rows
+
+
+@cache
+def _usage(usage_type: str) -> tuple[str, str]:
+    """What usage types are compared by, and the area of SageMaker."""
+    usage = parsed(usage_type)
+    return usage.key, usage.area
 
 
 def _job(resource: str) -> str | None:
     """The ARN of a job as jobs are compared; None for another resource."""
     arn = resource.lower()
-    return None if JobRef.from_arn(arn) is None else arn
+    return arn if _of_jobs(arn.partition("/")[0]) else None
+
+
+@cache
+def _of_jobs(before_name: str) -> bool:
+    """Whether an ARN that begins like this is a job's: AWS names each region and kind so."""
+    return JobRef.from_arn(f"{before_name}/name") is not None
+
+
+@cache
+def _unit(written: str) -> str:
+    return _UNITS.get(written.lower(), written)
 
 
 def _largest_usd(row: UsageRow) -> Decimal:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from typing import NamedTuple
 
 from sageaudit.domain.prices.price_list import spot_usage_types
 
@@ -16,9 +17,11 @@ refunds, taxes and fees are not usage.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class AwsLine:
-    """Usage and cost as AWS metered them; `resource` is set if the source lists resources."""
+class AwsLine(NamedTuple):
+    """Usage and cost as AWS metered them; `resource` is set if the source lists resources.
+
+    A tuple, as a bill has hundreds of thousands.
+    """
 
     usage_type: str
     region: str | None

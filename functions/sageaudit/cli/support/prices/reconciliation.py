@@ -74,7 +74,8 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
 
 def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
     """In USD and percent; AWS's parts add up to `aws_usd`, the history's to `history_usd`."""
-    whole = result.aws_usd()
+    whole, outside = result.aws_usd(), result.aws_usd(of_jobs=False)
+    missing = result.aws_usd(Presence.ONLY_IN_AWS, of_jobs=True)
     return {
         "aws_usd": rounded(whole),
         "matched_aws_usd": rounded(result.aws_usd(Presence.MATCHED)),
@@ -84,10 +85,10 @@ def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
         "matched_history_usd": rounded(result.history_usd(Presence.MATCHED)),
         "only_in_history_usd": rounded(result.history_usd(Presence.ONLY_IN_HISTORY)),
         "not_comparable_usd": rounded(result.history_usd(Presence.NOT_COMPARABLE)),
-        "outside_audits_usd": rounded(result.outside_usd),
-        "outside_audits_percent": _centi(percent(result.outside_usd, whole)),
-        "jobs_only_in_aws_usd": rounded(result.jobs_only_in_aws_usd),
-        "jobs_only_in_aws_percent": _centi(percent(result.jobs_only_in_aws_usd, whole)),
+        "outside_audits_usd": rounded(outside),
+        "outside_audits_percent": _centi(percent(outside, whole)),
+        "jobs_only_in_aws_usd": rounded(missing),
+        "jobs_only_in_aws_percent": _centi(percent(missing, whole)),
         "estimated_history_usd": rounded(result.audited.estimated_usd),
     }
 
@@ -108,8 +109,8 @@ def _row(row: UsageRow) -> dict[str, Any]:
         "history_usd": rounded(row.history.usd),
         "usd_difference": rounded(row.usd_difference),
         "usd_percent": _centi(row.usd_percent),
-        "jobs": len(row.jobs),
-        "jobs_across_months": len(row.crossing),
+        "jobs": int(row.history.lines > 0),
+        "jobs_across_months": int(row.crosses),
         "history_estimated": row.estimated,
     }
 
@@ -183,8 +184,8 @@ def _summary(result: Reconciliation) -> Iterator[str]:
     whole = result.aws_usd()
     parts = (
         (result.aws_usd(Presence.MATCHED), "matched"),
-        (result.jobs_only_in_aws_usd, "of jobs missing in the history"),
-        (result.outside_usd, "not covered by audits"),
+        (result.aws_usd(Presence.ONLY_IN_AWS, of_jobs=True), "of jobs missing in the history"),
+        (result.aws_usd(of_jobs=False), "not covered by audits"),
     )
     shares = [f"{usd(amount)} {text}{_share(amount, whole)}" for amount, text in parts]
     yield f"AWS {usd(whole)}: {', '.join(shares)}"
@@ -211,7 +212,7 @@ def _share(part: Decimal, whole: Decimal) -> str:
 
 def _table(result: Reconciliation, presence: Presence) -> Table:
     """The rows of jobs with this presence; of what no audit covers there is the sum alone."""
-    rows = [row for row in result.with_presence(presence) if row.area == JOBS or row.history.lines]
+    rows = [row for row in result.placed[presence] if row.area == JOBS or row.history.lines]
     amounts: tuple[str, ...] = ("Quantity", "USD")
     if presence is Presence.MATCHED:
         amounts = ("AWS", "History", "Diff") * 2
