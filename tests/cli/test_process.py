@@ -54,7 +54,7 @@ def test_only_the_command_that_runs_is_imported(tmp_path: Path) -> None:
         ((), set(), 14),
         (("rules", "gpu-idle"), {"rules"}, 195),
         (("audit", "--recording", str(FAILED), "--history", history), {"audit"}, 265),
-        (("history", "--history", history), {"history"}, 146),
+        (("history", "--history", history), {"history"}, 148),
     )
     for words, loaded, most in started:
         done = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import statistics
 import subprocess
@@ -22,7 +23,11 @@ def _cpu_s(call: Callable[[], object]) -> float:
 
 
 def run(command: Sequence[str], code: int = 0) -> None:
-    """Runs a command and drops what it prints. Raises RuntimeError for another exit code."""
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    """Runs a command and drops what it prints; Python may keep its byte code.
+
+    Raises RuntimeError for another exit code.
+    """
+    env = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=env)
     if done.returncode != code:
         raise RuntimeError(f"{command} ended with {done.returncode}: {done.stderr}")

@@ -63,9 +63,12 @@ class CommandFolder(click.Group):
         """Imports one command; None where no file has this name."""
         if cmd_name not in self.list_commands(ctx):
             return None
+        from sageaudit.cli.compiled_methods import compiled_once  # noqa: PLC0415 - not for --help
+
         name = _module_name(cmd_name)
         gc.disable()
-        command: click.Command = getattr(import_module(f"{commands.__name__}.{name}"), name)
+        with compiled_once():
+            command: click.Command = getattr(import_module(f"{commands.__name__}.{name}"), name)
         collect_seldom()
         return command
 

@@ -27,7 +27,7 @@ def begin() -> None:
     """Before all imports."""
     gc.disable()
     if METHODS.is_file():
-        dataclasses.exec = _by(marshal.loads(METHODS.read_bytes()))  # type: ignore[attr-defined]  # noqa: S302 - of our build
+        dataclasses.exec = executing(marshal.loads(METHODS.read_bytes()))  # type: ignore[attr-defined]  # noqa: S302 - of our build
 
 
 def end() -> None:
@@ -37,11 +37,15 @@ def end() -> None:
     gc.enable()
 
 
-def _by(compiled: dict[str, CodeType]) -> Callable[[str, dict[str, Any], dict[str, Any]], None]:
-    """The built-in `exec`, for the module of dataclasses."""
+def executing(
+    compiled: dict[str, CodeType],
+) -> Callable[[str, dict[str, Any], dict[str, Any]], None]:
+    """The built-in `exec`, for the module of dataclasses; what it compiles is added."""
 
     def execute(text: str, names: dict[str, Any], made: dict[str, Any]) -> None:
-        code = compiled.get(text) or compile(text, "<string>", "exec", dont_inherit=True)
+        code = compiled.get(text)
+        if code is None:
+            code = compiled[text] = compile(text, "<string>", "exec", dont_inherit=True)
         exec(code, names, made)  # noqa: S102 - as dataclasses does
 
     return execute
