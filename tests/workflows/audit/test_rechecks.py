@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Throttled
 from sageaudit.workflows.audit.attempt import Caller, Repeated
@@ -53,6 +54,17 @@ def test_a_sum_is_due_although_the_process_stopped_between_a_trials_record_and_i
     assert sum_of(of).due_at is None
     of.event(late, "trial-3", caller=Caller.REDELIVERY)
     assert sum_of(of).due_at == late
+
+
+def test_a_sum_that_still_waits_for_trials_is_due_when_it_was() -> None:
+    """Its message comes back; its children need the time all the same."""
+    of = house(sweep(Completed=2, NonRetryableError=1))
+    of.audited(NOW, "trial-1")
+    tuned(of, waits=None)
+    waiting = sum_of(of)
+    assert not waiting.settled
+    of.event(NOW, "sweep", JobKind.TUNING, caller=Caller.REDELIVERY, CreationTime=None)
+    assert sum_of(of).due_at == waiting.due_at
 
 
 def test_a_message_that_comes_for_the_first_time_checks_nothing_twice() -> None:

@@ -16,7 +16,7 @@ from tests.fakes.jobs import ACCOUNT, REGION, START
 
 JOB = Listed(JobRef(JobKind.TRAINING, "a", "arn", ACCOUNT, REGION), "Completed", START, None, None)
 AUDITED = Outcome(
-    Lane(ACCOUNT, REGION, dependencies(SaidJobs()), (JOB,)),
+    Lane(ACCOUNT, REGION, dependencies(SaidJobs()), (JOB,), again=False),
     JOB,
     Result.AUDITED,
     Sums(jobs=1, total_usd=Decimal(2)),

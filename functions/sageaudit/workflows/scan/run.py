@@ -80,7 +80,7 @@ class Lane:
     region: str
     deps: AuditDependencies
     jobs: Sequence[Listed]
-    again: bool = False
+    again: bool
     """Audit also those that are final."""
     recorded: Callable[[Listed], tuple[AuditDependencies, datetime]] | None = None
     """What each job is audited with, and as of when; None: `deps`, as of now."""
