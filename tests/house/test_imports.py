@@ -38,7 +38,10 @@ ORDER = {
     ),
     "workflows": ("audit", "notify", "deliver", "sweep", "scan", "check", "report", "digest"),
     "output": ("text", "fixes", "terminal", "html"),
-    "cli": ("exits", "messages", "options", "support", "commands", "command_folder", "main"),
+    "cli": (
+        *("exits", "messages", "options", "support", "commands", "compiled_methods"),
+        *("command_folder", "main"),
+    ),
 }
 """Folders of one part that follow the flow: each may import those before it."""
 
