@@ -33,8 +33,11 @@ GROUPS = {
 SHORT = {"families": ("by", "family"), "owners": ("by", "owner"), "trend": ("by", "week")}
 """Short words for what is asked most often."""
 
-_COLLECTED_AFTER = 50_000
-"""New objects between two searches for cycles, of which there are few; Python's default is 700."""
+_COLLECTED_AFTER = (50_000, 10, 100)
+"""New objects between two searches for cycles, of which there are few, and how many searches of the
+young go before one of all: half a million rows of a bill would be searched each time. Python's
+default is 700, 10, 10.
+"""
 
 
 class CommandFolder(click.Group):
@@ -86,7 +89,7 @@ class CommandFolder(click.Group):
 def collect_seldom() -> None:
     """What imports made stays, and is never searched for cycles; what follows is, but seldom."""
     gc.freeze()
-    gc.set_threshold(_COLLECTED_AFTER, 10, 100)
+    gc.set_threshold(*_COLLECTED_AFTER)
     gc.enable()
 
 

@@ -52,5 +52,8 @@ def _write(file: Path, known: dict[str, CodeType]) -> None:
     """At once: another run reads the whole file or none."""
     written = file.with_name(f"{file.name}.{os.getpid()}")
     with suppress(OSError):
-        written.write_bytes(marshal.dumps(known))
-        written.replace(file)
+        try:
+            written.write_bytes(marshal.dumps(known))
+            written.replace(file)
+        finally:
+            written.unlink(missing_ok=True)
