@@ -14,7 +14,9 @@ import pytest
 from moto import mock_aws
 
 from infra.names import STUB_CODE
+from infra.template import POLICY
 from local.stack import TEMPLATE, for_moto
+from sageaudit.adapters.files.policy_file import load
 
 IGNORED = {
     "AWS::CloudWatch::Alarm",
@@ -58,9 +60,9 @@ def test_moto_creates_it_and_skips_only_what_is_known(local_stack: set[str]) -> 
 
 
 def test_moto_keeps_how_functions_are_fed(local_stack: set[str]) -> None:
-    """The local AWS invokes handlers as these say."""
+    """The local AWS invokes handlers as these say: a queue of each channel, and three others."""
     mappings = boto3.client("lambda").list_event_source_mappings()["EventSourceMappings"]
-    assert len(mappings) == 7
+    assert len(mappings) == 3 + len(load(POLICY).channels)
     [stream] = [m for m in mappings if "dynamodb" in m["EventSourceArn"]]
     assert "AUDIT#" in stream["FilterCriteria"]["Filters"][0]["Pattern"]
 
