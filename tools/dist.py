@@ -107,7 +107,7 @@ def content_faults(wheel: Path) -> Iterable[str]:
     files = {
         path.relative_to(source).as_posix()
         for path in (source / "sageaudit").rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        if path.is_file() and path.parent.name != "__pycache__"
     }
     yield from (f"it lacks {name}" for name in sorted(files - names))
 
