@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, time
+from decimal import Decimal
 from itertools import chain, islice
 from typing import Any
 
@@ -150,8 +151,8 @@ def _period(line: _Timeline, length: Length, first: date, today: date, covered: 
         last = first if over else min(first, before + so_far * ONE_DAY)
         earlier = line.between(before, last - ONE_DAY)
         total_usd, waste_usd = earlier.total_usd, earlier.waste_usd
-    if not over and so_far > 1 and now.total_usd is not None:
-        projected_usd = now.total_usd / so_far * days
+    if not over and so_far > 1:
+        projected_usd = _projected(line, first, today, days)
     return replace(
         now,
         period=length.label(first),
@@ -165,6 +166,19 @@ def _period(line: _Timeline, length: Length, first: date, today: date, covered: 
         waste_before_usd=waste_usd,
         waste_change_percent=percent(now.waste_usd, waste_usd),
     )
+
+
+def _projected(line: _Timeline, first: date, today: date, days: int) -> Decimal | None:
+    """The spend of a period that lasts. Each day left costs what the days that are over cost on
+    average. Today, which is not over, costs at least what it has cost so far.
+    """
+    spent_usd = line.between(first, today - ONE_DAY).total_usd
+    if spent_usd is None:
+        return None
+    over = (today - first).days
+    of_a_day_usd = spent_usd / over
+    today_usd = max(line.between(today, today).total_usd or Decimal(0), of_a_day_usd)
+    return spent_usd + today_usd + (days - over - 1) * of_a_day_usd
 
 
 def _between(days: _Days, first: date, last: date) -> Total:

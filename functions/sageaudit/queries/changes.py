@@ -11,8 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
-from sageaudit.domain.job.family import stem
-from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.family import shared_name
 from sageaudit.errors import BadUsage
 from sageaudit.queries.by import by
 from sageaudit.queries.columns import Column
@@ -93,7 +92,7 @@ def changes(
     covered = covers_before(lists, question)
     now, before = (_by_name(of, question, column, today) for of in (lists, earlier))
     none = total_of(Sums())
-    names = {**now, **before} if covered else now
+    names = {*now, *(name for name, total in before.items() if covered or total.jobs)}
     older: set[Any] = set()
     if covered and now.keys() - before:
         older = _older(earlier, question, column, today, known_since)
@@ -121,13 +120,9 @@ def _by_name(lists: Lists, question: Question, column: Column, today: date) -> d
     """The sums by the names that runs of months share."""
     rows: dict[Any, list[Total]] = defaultdict(list)
     for row in by(lists, question, [column], today=today):
-        rows[_shared_name(column.of(row))].append(row)
+        name = column.of(row)
+        rows[shared_name(name) if isinstance(name, str) else name].append(row)
     return {name: together(of) for name, of in rows.items()}
-
-
-def _shared_name(name: Any) -> Any:
-    ref = JobRef.from_arn(name) if isinstance(name, str) else None
-    return f"{ref.kind.value}/{stem(ref.name)}" if ref else name
 
 
 def _older(
@@ -147,7 +142,7 @@ def _change(name: Any, now: Total, before: Total, *, older: bool, covered: bool)
     change_usd = _less(now.total_usd, total_usd)
     return SpendChange(
         name=name,
-        change=_direction(now, before, change_usd, older=older) if covered else None,
+        change=_direction(now, before, change_usd, older=older, covered=covered),
         jobs_before=before.jobs if covered else None,
         jobs=now.jobs,
         total_before_usd=total_usd,
@@ -161,12 +156,15 @@ def _change(name: Any, now: Total, before: Total, *, older: bool, covered: bool)
 
 
 def _direction(
-    now: Total, before: Total, change_usd: Decimal | None, *, older: bool
+    now: Total, before: Total, change_usd: Decimal | None, *, older: bool, covered: bool
 ) -> ChangeWord | None:
+    """One job in the days before is enough to be gone; all else needs all of these days."""
+    if before.jobs and not now.jobs:
+        return ChangeWord.GONE
+    if not covered:
+        return None
     if not before.jobs:
         return (ChangeWord.BACK if older else ChangeWord.NEW) if now.jobs else None
-    if not now.jobs:
-        return ChangeWord.GONE
     if not change_usd:
         return None if change_usd is None else ChangeWord.SAME
     return ChangeWord.DEARER if change_usd > 0 else ChangeWord.CHEAPER

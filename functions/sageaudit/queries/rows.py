@@ -224,11 +224,10 @@ def _of_arn(finding: FindingRow, ref: JobRef | None) -> AuditRow:
 
 
 def amount(row: AuditRow, sort: Sort) -> Decimal:
-    """What a row is sorted by, in USD; 0 where it is not known. A finding: its saving."""
+    """What a row is sorted by; 0 if it is not known. A finding: its saving."""
     if row.rule is not None:
         return row.saving_usd or _ZERO
-    usd: Decimal | None = getattr(row, f"{sort.value}_usd")
-    return usd or _ZERO
+    return Decimal(getattr(row, sort.field) or 0)
 
 
 def head_amount(head: Head, sort: Sort) -> Decimal:

@@ -81,7 +81,7 @@ class Total:
     over: bool | None = None
     """False while the period lasts: it is then compared with as many days of the one before."""
     projected_usd: Decimal | None = None
-    """The spend of a period that lasts, if each day left costs what the days so far did."""
+    """The spend of a period that lasts, if each day left costs what the days that are over did."""
     total_before_usd: Decimal | None = None
     total_change_percent: Decimal | None = None
     waste_before_usd: Decimal | None = None

@@ -43,10 +43,14 @@ _NOT_TO_ACT_ON = frozenset({"too_few_runs", "history_unread", "too_short"})
 """Codes of what no reader can do anything about; the JSON has them under `unknown`."""
 
 
+TUNING_JOB = "tuning job "
+"""Before the name of a tuning job, in place of the ARN that is its family."""
+
+
 def family_words(name: str) -> str:
     """A family's name; of a tuning job, whose family is its ARN, the job name only."""
     _, tuning, job = name.partition(":hyper-parameter-tuning-job/")
-    return f"tuning job {job}" if tuning else name
+    return f"{TUNING_JOB}{job}" if tuning else name
 
 
 def ran_on(job: JobDocument) -> str | None:
