@@ -8,6 +8,7 @@ from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.comparison import Comparison
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket
@@ -38,7 +39,8 @@ _ZERO, _CENT = Decimal(0), Decimal("0.01")
 _NO_SUM = "not in the totals"
 _ADVISED = (
     "By the runs of 180 days. 30 days: the avoidable and lost dollars of what nobody followed yet."
-    " Predicted and measured: of all runs since it was followed. Each row stands alone."
+    " Predicted and measured: of all runs since it was followed; until it was undone, if ended."
+    " Each row stands alone."
 )
 _NEW = "Nothing is compared: the history does not cover the {days} before."
 
@@ -197,6 +199,8 @@ def _advised(report: AccountReport) -> Markup | None:
         found = [one for one in report.advised if one.state is state]
         if found and state is not State.CLOSED:
             rows.append([state.capitalize(), f"{len(found):,}", *_came_of(found, end)])
+    if ended := [part for one in report.advised for part in one.ended]:
+        rows.append(["Ended", f"{len(ended):,}", "-", *_compared(ended)])
     titles = ("State", "Advices", "30 days", "Predicted", "Measured")
     if not rows:
         return None
@@ -209,10 +213,13 @@ def _came_of(found: Sequence[Advice], end: datetime) -> Iterator[str]:
     it was to save, and what it did.
     """
     untaken = [one for one in found if one.comparison is None and one.worth is Worth.COUNTED]
-    compared = [one.comparison for one in found if one.comparison]
     yield _known(one.of_days(end, _MONTH_DAYS) for one in untaken)
-    yield _known(one.all_predicted_usd for one in compared)
-    yield _known(one.all_saved_usd for one in compared)
+    yield from _compared([one.comparison for one in found if one.comparison])
+
+
+def _compared(parts: Sequence[Comparison]) -> Iterator[str]:
+    yield _known(part.all_predicted_usd for part in parts)
+    yield _known(part.all_saved_usd for part in parts)
 
 
 def _known(amounts: Iterable[Decimal | None]) -> str:

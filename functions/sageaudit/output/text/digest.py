@@ -162,7 +162,9 @@ def _amount(one: Advice, digest: Digest) -> str:
 
 def _outcomes(digest: Digest) -> Iterator[CardLine]:
     """What became of advices, and what no message words; no line about nothing."""
-    taken = [one for one in digest.advices if one.comparison and one.state in _FOLLOWED]
+    taken = [
+        one for one in digest.advices if one.ended or (one.comparison and one.state in _FOLLOWED)
+    ]
     if taken:
         yield CardLine(_taken(taken), "Taken", spare=1)
     old = digest.now - timedelta(_OPEN_DAYS)
@@ -189,9 +191,9 @@ _FOLLOWED = frozenset({State.TAKEN, State.MEASURED, State.NOT_COMPARABLE, State.
 def _taken(advices: list[Advice]) -> str:
     """`3 in 180 days; 1 measured: $84.20 saved in 6 runs; 1 withdrawn`."""
     words = [f"{len(advices):,} in {LOOK_BACK_DAYS} days"]
-    measured = [one for one in advices if one.state is State.MEASURED]
+    measured = [one for one in advices if one.measured]
     if measured:
-        parts = [one.comparison for one in measured if one.comparison]
+        parts = [part for one in measured for part in one.measured]
         saved = sum(((one.saved_usd or _ZERO) * one.runs for one in parts), _ZERO)
         runs = counted(sum(one.runs for one in parts if one.saved_usd), "run")
         words.append(f"{len(measured):,} measured: {usd(saved)} saved in {runs}")
