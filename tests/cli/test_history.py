@@ -53,7 +53,8 @@ def test_a_filter_without_an_index_counts_what_it_read(run: Run, file: Path) -> 
 @pytest.mark.parametrize("sort", ["duration", "waiting"])
 def test_audits_are_sorted_by_time(run: Run, scanned: Path, sort: str) -> None:
     """The longest first, with the time as a column, on one page and on all of them."""
-    words = ("history", "--history", scanned, "--since", "2018-01-01", "--sort", sort)
+    words: tuple[object, ...] = ("history", "--history", scanned, "--sort", sort)
+    words = (*words, "--since", "2018-01-01")
     assert sort.capitalize() in run(*words).stdout.splitlines()[1]
     words = (*words, "--output", "json")
     every = run(*words, "--all").document()["rows"]
