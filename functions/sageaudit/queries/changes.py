@@ -5,11 +5,12 @@ from __future__ import annotations
 import enum
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from sageaudit.domain.audit.spend_qualifier import SpendQualifier, qualifier_of_change
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.job.family import shared_name
 from sageaudit.errors import BadUsage
@@ -54,6 +55,13 @@ class SpendChange:
     waste_before_usd: Decimal | None
     waste_usd: Decimal | None
     waste_change_usd: Decimal | None
+    spend_qualifier_before: SpendQualifier
+    spend_qualifier: SpendQualifier
+    change_qualifier: SpendQualifier
+    """How exactly the size of the change of spend is known, whatever its sign."""
+    now: Total = field(repr=False, compare=False)
+    before: Total | None = field(repr=False, compare=False)
+    """What it compares; None where the history does not cover the days before."""
     advice: str | None = None
     """What a family was advised, in words, where it was asked for."""
 
@@ -109,7 +117,12 @@ def changed_families(rows: Iterable[SpendChange]) -> list[ChangedFamily]:
     """The families whose spend is known to have changed, in the same order."""
     return [
         ChangedFamily(
-            row.name, row.change.value, row.total_change_usd, row.jobs_before or 0, row.jobs
+            family=row.name,
+            word=row.change.value,
+            change_usd=row.total_change_usd,
+            jobs_before=row.jobs_before or 0,
+            jobs=row.jobs,
+            qualifier=row.change_qualifier,
         )
         for row in rows
         if row.change and row.total_change_usd
@@ -140,6 +153,7 @@ def _older(
 def _change(name: Any, now: Total, before: Total, *, older: bool, covered: bool) -> SpendChange:
     total_usd, waste_usd = (before.total_usd, before.waste_usd) if covered else (None, None)
     change_usd = _less(now.total_usd, total_usd)
+    qualifier_before = before.spend_qualifier if covered else SpendQualifier.UNKNOWN
     return SpendChange(
         name=name,
         change=_direction(now, before, change_usd, older=older, covered=covered),
@@ -152,6 +166,13 @@ def _change(name: Any, now: Total, before: Total, *, older: bool, covered: bool)
         waste_before_usd=waste_usd,
         waste_usd=now.waste_usd,
         waste_change_usd=_less(now.waste_usd, waste_usd),
+        spend_qualifier_before=qualifier_before,
+        spend_qualifier=now.spend_qualifier,
+        change_qualifier=qualifier_of_change(
+            now.spend_qualifier, qualifier_before, fell=(change_usd or 0) < 0
+        ),
+        now=now,
+        before=before if covered else None,
     )
 
 

@@ -11,7 +11,9 @@ from statistics import median
 from typing import Any
 
 from sageaudit.domain.audit.ranking import ranked_rules
-from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.audit.spend_qualifier import SpendQualifier
+from sageaudit.domain.audit.sums import RuleSums, Sums, added
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.question import Sort
 from sageaudit.queries.rows import AuditRow
@@ -23,7 +25,9 @@ _ZERO = Decimal(0)
 class Total:
     """The sums of the jobs with the same values of one or two columns, which come first.
 
-    Counts are of jobs, without roll-ups. An amount is None where none of it is known. `judged_usd`:
+    Counts are of jobs, without roll-ups. An amount is None where none of it is known; where a part
+    is not, `avoidable_unknown`, ... say of how many jobs. `spend_qualifier`: how exactly the total
+    is known. `judged_usd`:
     the spend on jobs that could be judged. `top_rule`: the rule with the most avoidable and lost
     dollars. What daily sums do not have (OF_RUNS) is known where each audit was read; medians are
     of bills above $0, and of all waits. The fields from `first_day` on are those of a day, a week
@@ -60,9 +64,21 @@ class Total:
     unauditable: int
     not_judged: int
     partly_judged: int
+    avoidable_up_to_usd: Decimal | None = None
+    """The upper ends of what rules found; of all jobs' sums, only lost dollars have one."""
+    possible_up_to_usd: Decimal | None = None
     unpriced: int
     incomplete: int
+    upper_bounds: int
     estimated: int
+    avoidable_unknown: int
+    lost_unknown: int
+    spend_qualifier: SpendQualifier
+    sums: Sums = field(default_factory=Sums, repr=False, compare=False)
+    """What it was made of; `of_rules`: the dollars of findings are those of `sums.rules`."""
+    of_rules: bool = field(default=False, repr=False, compare=False)
+    before: Total | None = field(default=None, repr=False, compare=False)
+    """The period before, as far as it is compared with."""
     share_percent: Decimal | None = None
     """Its part of the dollars of all rows (of its period), and that of all rows up to it."""
     cumulative_percent: Decimal | None = None
@@ -83,6 +99,7 @@ class Total:
     projected_usd: Decimal | None = None
     """The spend of a period that lasts, if each day left costs what the days that are over did."""
     total_before_usd: Decimal | None = None
+    spend_qualifier_before: SpendQualifier | None = None
     total_change_percent: Decimal | None = None
     waste_before_usd: Decimal | None = None
     waste_change_percent: Decimal | None = None
@@ -139,49 +156,64 @@ def of_runs(rows: Sequence[AuditRow]) -> dict[str, Any]:
     return found | {"median_waiting_s": round(median(waits)) if waits else None}
 
 
-def total_of(sums: Sums, **more: Any) -> Total:
-    """The amounts of sums. Unknown: nothing is priced, or nothing could be judged."""
-    avoidable_usd, lost_usd = sums.known_avoidable_usd, sums.known_lost_usd
-    priced = sums.known_total_usd is not None
-    unknown = not sums.waste_usd and (avoidable_usd is None or lost_usd is None)
+def total_of(sums: Sums, *, of_rules: bool = False, **more: Any) -> Total:
+    """The amounts of sums; `of_rules`: the dollars of findings are those of their rules alone."""
+    found = _of_rules(sums) if of_rules else _of_jobs(sums)
+    both = [usd for usd in (found["avoidable_usd"], found["lost_usd"]) if usd is not None]
+    wasted = sum(both, _ZERO)
     return Total(
         jobs=sums.jobs,
         failed=sums.failed,
         total_usd=sums.known_total_usd,
-        judged_usd=sums.judged_usd if priced else None,
-        avoidable_usd=avoidable_usd,
-        lost_usd=lost_usd,
-        lost_up_to_usd=sums.lost_up_to_usd if sums.lost_up_to_usd or priced else None,
-        waste_usd=None if unknown else sums.waste_usd,
-        possible_usd=sums.possible_usd if sums.possible_usd or priced else None,
-        idle_usd=sums.idle_usd if sums.idle_usd or not sums.idle_unpriced else None,
+        judged_usd=sums.judged_usd if sums.known_total_usd is not None else None,
+        **found,
+        waste_usd=wasted if wasted or len(both) > 1 else None,
+        idle_usd=sums.known_idle_usd,
         top_rule=next((name for name, _ in ranked_rules(sums)), None),
         unauditable=sums.unauditable,
         not_judged=sums.not_judged,
         partly_judged=sums.partly_judged,
         unpriced=sums.unpriced,
         incomplete=sums.incomplete,
+        upper_bounds=sums.upper_bounds,
         estimated=sums.estimated,
+        spend_qualifier=sums.spend_qualifier,
+        sums=sums,
+        of_rules=of_rules,
         **more,
     )
 
 
-_ADDED = (
-    *("jobs", "failed", "total_usd", "judged_usd", "avoidable_usd", "lost_usd", "lost_up_to_usd"),
-    *("waste_usd", "possible_usd", "idle_usd", "unauditable", "not_judged", "partly_judged"),
-    *("unpriced", "incomplete", "estimated"),
-)
+def _of_jobs(sums: Sums) -> dict[str, Any]:
+    avoidable_usd, possible_usd = sums.known_avoidable_usd, sums.known_possible_usd
+    return {
+        "avoidable_usd": avoidable_usd,
+        "avoidable_up_to_usd": avoidable_usd,
+        "lost_usd": sums.known_lost_usd,
+        "lost_up_to_usd": sums.known_lost_up_to_usd,
+        "possible_usd": possible_usd,
+        "possible_up_to_usd": possible_usd,
+        "avoidable_unknown": sums.avoidable_unknown,
+        "lost_unknown": sums.lost_unknown,
+    }
+
+
+def _of_rules(sums: Sums) -> dict[str, Any]:
+    """Of findings; counts are of findings, too."""
+    of = sum(sums.rules.values(), RuleSums())
+    found: dict[str, Any] = {
+        "avoidable_unknown": of.avoidable_unknown,
+        "lost_unknown": of.lost_unknown,
+    }
+    for bucket in (Bucket.AVOIDABLE, Bucket.LOST, Bucket.POSSIBLE):
+        found |= {f"{bucket}_usd": of.known_usd(bucket), f"{bucket}_up_to_usd": of.most_usd(bucket)}
+    return found
 
 
 def together(rows: Iterable[Total]) -> Total:
-    """All rows as one; an amount is None where no row knows it. At least one row."""
+    """All rows as one."""
     each = [*rows]
-    known = {
-        name: [value for row in each if (value := getattr(row, name)) is not None]
-        for name in _ADDED
-    }
-    added: dict[str, Any] = {name: sum(of) if of else None for name, of in known.items()}
-    return Total(**added, top_rule=None)
+    return total_of(added([row.sums for row in each]), of_rules=any(row.of_rules for row in each))
 
 
 def _share(part: Decimal | None, whole: Decimal | None) -> Decimal | None:

@@ -11,9 +11,10 @@ from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.moments import as_utc, read_moment
 from sageaudit.adapters.history.sort_keys import LONGEST_TEXT
 from sageaudit.domain.alert.audit_figures import advised_in
-from sageaudit.domain.audit.document import AuditDocument, BillDocument, gaps
+from sageaudit.domain.audit.bill_document import BillDocument
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import RunFacts, run_stamp
-from sageaudit.domain.audit.finding_document import FindingDocument, stands
+from sageaudit.domain.audit.finding_document import FindingDocument, most_usd, stands
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import (
     NOT_NAMED,
@@ -23,6 +24,7 @@ from sageaudit.domain.audit.record import (
     JobKey,
     earlier_run,
 )
+from sageaudit.domain.audit.spend_qualifier import lower_gaps, qualifier_of_bill
 from sageaudit.domain.audit.sums import storable_usd, sums_of
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import seconds_between, whole_sum
@@ -66,7 +68,8 @@ def head_of(entry: Entry, version: int, digest: str) -> Head:
         facts=_facts(entry),
         judged=Judged(document["judged"]) if document["judged"] else None,
         estimated=bool(document["bill"]["estimated"]) or None,
-        incomplete=bool(gaps(document["bill"])) or None,
+        incomplete=bool(lower_gaps(document["bill"])) or None,
+        spend_qualifier=qualifier_of_bill(document["bill"]),
         findings_without_row=findings_without_row(document) or None,
         sums=sums_of(document),
         severity=_severity(document["findings"]),
@@ -155,6 +158,7 @@ def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:
         saving_alone_usd=storable_usd(finding["saving_alone_usd"]),
         summary=row_text(finding["summary"]),
         estimated=finding.get("estimated") or None,
+        saving_up_to_usd=storable_usd(most_usd(finding)),
     )
 
 

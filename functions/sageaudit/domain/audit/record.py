@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.errors import BadHistory
@@ -148,6 +149,8 @@ class Head(Unread):
     facts: RunFacts | None = None
     judged: Judged | None = None
     """None for an audit that was stored before audits said so."""
+    spend_qualifier: SpendQualifier = SpendQualifier.UNKNOWN
+    """How exactly the total is known."""
     estimated: bool | None = None
     """True where the dollars rest on an estimated rate, else None."""
     incomplete: bool | None = None
@@ -224,6 +227,8 @@ class FindingRow:
     summary: str
     estimated: bool | None = None
     """True where the dollars rest on an estimated rate, else None."""
+    saving_up_to_usd: Decimal | None = None
+    """What it may save at most: more than `saving_usd` where nothing is counted of a range."""
 
 
 class RunIndex(enum.StrEnum):

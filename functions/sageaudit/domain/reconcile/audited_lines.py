@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, LineDocument
+from sageaudit.domain.audit.bill_document import LineDocument
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.domain.reconcile.usage_type import Usage, of_job, parsed
 

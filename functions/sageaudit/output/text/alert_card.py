@@ -19,7 +19,8 @@ from sageaudit.domain.alert.audit_figures import (
     trial_findings,
 )
 from sageaudit.domain.alert.rule import FIRST, AlertDecision
-from sageaudit.domain.audit.document import AuditDocument, gaps
+from sageaudit.domain.audit.bill_document import gaps
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket

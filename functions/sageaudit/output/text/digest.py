@@ -11,6 +11,7 @@ from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS, Digest
 from sageaudit.domain.advice.month import MONTH_DAYS
 from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.policy.digest import WEEK_DAYS
 from sageaudit.output.text.amounts import of_sums
@@ -24,7 +25,7 @@ from sageaudit.output.text.card import (
 )
 from sageaudit.output.text.headline import period_words
 from sageaudit.output.text.links import Link
-from sageaudit.output.text.money import NEAREST, Figure, share, signed, usd
+from sageaudit.output.text.money import NEAREST, Figure, about, share, signed, usd
 from sageaudit.output.text.words import counted
 
 DIGEST_ROWS = 28
@@ -93,8 +94,8 @@ def _worth_a_line(one: Advice, digest: Digest) -> bool:
 def _beyond(digest: Digest) -> str:
     """What is words of the spend in the first line."""
     if _runaway(digest) and digest.before:
-        times = digest.total.total_usd / digest.before.total_usd
-        return f", {times:.1f} times the week before"
+        times = f"{digest.total.total_usd / digest.before.total_usd:.1f} times"
+        return f", {_ratio(times, digest)} the week before"
     found = of_sums(digest.total)
     if found.waste.usd is None:
         return f", avoidable: {found.waste}"
@@ -117,12 +118,20 @@ def _spend(digest: Digest) -> Iterator[str]:
     yield counted(total.jobs, "job")
     if before is None:
         yield "the week before is not known"
-    elif before.total_usd and not _runaway(digest):
+    elif before.total_usd and total.known_total_usd is not None and not _runaway(digest):
         change = total.total_usd - before.total_usd
         word = "more" if change >= 0 else "less"
-        yield f"{share(abs(change), before.total_usd)} {word} than the week before"
+        changed = _ratio(share(abs(change), before.total_usd), digest)
+        yield f"{changed} {word} than the week before"
     if total.total_usd:
         yield f"{share(total.judged_usd, total.total_usd)} judged"
+
+
+def _ratio(shown: str, digest: Digest) -> str:
+    """A ratio of the week to the week before: "about" unless both are exact."""
+    sums = filter(None, (digest.total, digest.before))
+    exact = all(one.spend_qualifier is SpendQualifier.EXACT for one in sums)
+    return about(shown, estimated=not exact)
 
 
 def _waste(total: Sums) -> str:
@@ -137,7 +146,7 @@ def _changed(changes: Iterable[ChangedFamily]) -> Iterator[CardLine]:
 
 
 def _change(of: ChangedFamily) -> str:
-    return f"{short_name(of.family or 'unknown')} {of.word} {signed(of.change_usd)}"
+    return f"{short_name(of.family or 'unknown')} {of.word} {signed(of.change_usd, of.qualifier)}"
 
 
 def _next(advices: Iterable[Advice], digest: Digest) -> Iterator[CardLine]:

@@ -7,14 +7,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from sageaudit.domain.advice.advice import State
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    BillDocument,
-    JobDocument,
-    LineDocument,
-    PhaseDocument,
-    gaps,
-)
+from sageaudit.domain.audit.bill_document import BillDocument, LineDocument, gaps
+from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
 from sageaudit.domain.audit.finding_document import NotApplicableDocument
 from sageaudit.domain.audit.judgement import USE_CODES
 from sageaudit.domain.bill.bill import UPPER_BOUND

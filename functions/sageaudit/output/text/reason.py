@@ -11,6 +11,8 @@ from sageaudit.domain.alert.audit_figures import counted_findings, figures_of
 from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
+from sageaudit.output.text.amounts import of_document
+from sageaudit.output.text.finding import saving
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.idle_capacity import UNIT_WORDS, idle_headline, shown_hours
 from sageaudit.output.text.money import NEAREST, Figure, usd
@@ -116,35 +118,34 @@ def what_changed(before: AuditDocument, now: AuditDocument) -> tuple[str, ...]:
 
 
 def _cost(before: AuditDocument, now: AuditDocument) -> list[str]:
-    was_usd, is_usd = before["bill"]["total_usd"], now["bill"]["total_usd"]
-    if usd(was_usd) == usd(is_usd):
-        return []
-    return [f"the run's cost is {usd(is_usd)}, was {usd(was_usd)}"]
+    was, cost = (str(of_document(one).spend) for one in (before, now))
+    return [] if was == cost else [f"the run's cost is {cost}, was {was}"]
 
 
 def _findings(before: AuditDocument, now: AuditDocument) -> list[str]:
     """Rules whose counted dollars changed, the largest change first."""
     was, are = _savings(before), _savings(now)
-    none = Decimal(0)
+    none = Figure(None)
 
     def by_size(rule: str) -> tuple[Decimal, str]:
-        return -abs((are.get(rule) or none) - (was.get(rule) or none)), rule
+        size = (are.get(rule, none).usd or Decimal(0)) - (was.get(rule, none).usd or Decimal(0))
+        return -abs(size), rule
 
     rules = was.keys() | are.keys()
-    changed = (rule for rule in rules if usd(was.get(rule)) != usd(are.get(rule)))
+    changed = (rule for rule in rules if str(was.get(rule, "")) != str(are.get(rule, "")))
     return [_rule(rule, was, are) for rule in sorted(changed, key=by_size)]
 
 
-def _rule(rule: str, was: dict[str, Decimal | None], are: dict[str, Decimal | None]) -> str:
+def _rule(rule: str, was: dict[str, Figure], are: dict[str, Figure]) -> str:
     if rule not in are:
-        return f"{rule} ({usd(was[rule])}) is no longer found"
+        return f"{rule} ({was[rule]}) is no longer found"
     if rule not in was:
-        return f"{rule} ({usd(are[rule])}) is found now"
-    return f"{rule} is {usd(are[rule])}, was {usd(was[rule])}"
+        return f"{rule} ({are[rule]}) is found now"
+    return f"{rule} is {are[rule]}, was {was[rule]}"
 
 
-def _savings(document: AuditDocument) -> dict[str, Decimal | None]:
-    return {finding["rule"]: finding["saving_usd"] for finding in counted_findings(document)}
+def _savings(document: AuditDocument) -> dict[str, Figure]:
+    return {finding["rule"]: saving(finding) for finding in counted_findings(document)}
 
 
 def _by_whom(before: AuditDocument, now: AuditDocument) -> list[str]:

@@ -122,7 +122,7 @@ def _without_work(running: RunningJob, state: WatchState) -> Decimal | None:
 
 def _usd(running: RunningJob, amount: Decimal | None) -> str:
     """Of spot, which costs less, the most that it may be."""
-    return f"{'at most ' if running.at_most else ''}{Figure(amount, estimated=running.estimated)}"
+    return str(Figure(amount, estimated=running.estimated, at_most=running.at_most))
 
 
 def _long(seconds: Decimal) -> str:
