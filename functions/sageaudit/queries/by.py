@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, time
 from decimal import Decimal
-from itertools import chain, islice
+from itertools import chain, islice, product
 from typing import Any
 
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.sums import Scope, Sums, added
+from sageaudit.domain.reconcile.audited_lines import HOURS, unit_of
 from sageaudit.queries import answer
 from sageaudit.queries.columns import FILTERS, SUMMED, Column, fitting, no_column
 from sageaudit.queries.lists import Lists
@@ -29,7 +30,15 @@ from sageaudit.queries.periods import (
 )
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import AuditRow, audit_row
-from sageaudit.queries.total import Total, of_runs, percent, ranked, total_of, with_shares
+from sageaudit.queries.total import (
+    ADDED_OF_RUNS,
+    Total,
+    of_runs,
+    percent,
+    ranked,
+    total_of,
+    with_shares,
+)
 
 Values = tuple[str | None, ...]
 _Part = tuple[Values, date, Sums, AuditRow | None]
@@ -39,6 +48,9 @@ _OF_FINDINGS = (
     *("avoidable_usd", "avoidable_up_to_usd", "lost_usd", "lost_up_to_usd", "waste_usd"),
     *("possible_usd", "possible_up_to_usd"),
 )
+
+_OF_WHOLE_JOBS = (*_OF_FINDINGS, "judged_usd", "idle_usd", "top_rule")
+"""What no usage type has a part of."""
 
 
 def length_of(columns: Sequence[Column]) -> Length | None:
@@ -75,6 +87,9 @@ def by(
     )
     rows = ranked(filter(_has_any, totals), question.sort)
     order = (Sort.WASTE if question.sort is Sort.NEWEST else question.sort).field
+    if SUMMED["usage_type"] in names:
+        rows = [replace(row, **dict.fromkeys(_OF_WHOLE_JOBS)) for row in rows]
+        order = Sort.TOTAL.field if order in _OF_WHOLE_JOBS else order
     in_common = SUMMED["rule"] in names and order not in _OF_FINDINGS
     return rows if in_common or order.endswith("_percent") else [*with_shares(rows, order)]
 
@@ -272,18 +287,48 @@ def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Ite
         if not fits(row) or (found is not None and head.key not in found):
             continue
         day = head.ended_at.astimezone(UTC).date()
-        if wanted is None and SUMMED["rule"] not in names:
-            yield tuple(column.of(row) for column in names), day, head.sums, row
-            continue
-        for rule in head.sums.rules if wanted is None else {wanted} & {*head.sums.rules}:
-            of_rule = replace(row, rule=rule)
-            sums = replace(head.sums, rules={rule: head.sums.rules[rule]})
-            yield tuple(column.of(of_rule) for column in names), day, sums, of_rule
+        parts = [(head.sums, row)]
+        if wanted is not None or SUMMED["rule"] in names:
+            parts = [*_by_rule(head, row, wanted)]
+        if SUMMED["usage_type"] in names:
+            parts = [*_by_usage_type(head, parts)]
+        for sums, part in parts:
+            yield tuple(column.of(part) for column in names), day, sums, part
     of_tags = [column for column in names if column.tag]
     known = tags if read or not of_tags else _newest_tags(lists)
     for column in of_tags:
         if known is not None and column.name not in known:
             raise no_column(column.name, known)
+
+
+def _by_rule(head: Head, row: AuditRow, wanted: str | None) -> Iterator[tuple[Sums, AuditRow]]:
+    """The job once for each rule that found something in it, or for the wanted one."""
+    for rule in head.sums.rules if wanted is None else {wanted} & {*head.sums.rules}:
+        sums = replace(head.sums, rules={rule: head.sums.rules[rule]})
+        yield sums, replace(row, rule=rule)
+
+
+def _by_usage_type(
+    head: Head, parts: Iterable[tuple[Sums, AuditRow]]
+) -> Iterator[tuple[Sums, AuditRow]]:
+    """The job once for each usage type of its bill, with that part of its dollars alone."""
+    for (sums, row), name in product(parts, head.usage_costs):
+        usd = head.usage_costs[name]
+        part = Sums(
+            jobs=sums.jobs,
+            failed=sums.failed,
+            unpriced=int(usd is None),
+            upper_bounds=sums.upper_bounds,
+            estimated=sums.estimated if unit_of(name) == HOURS else 0,
+            total_usd=usd or Decimal(0),
+        )
+        own: dict[str, Any] = {
+            **dict.fromkeys(ADDED_OF_RUNS),
+            "total_usd": usd,
+            "usage_type": name,
+            "usage_quantity": head.usage_quantities.get(name),
+        }
+        yield part, replace(row, **own)
 
 
 def _newest_tags(lists: Lists) -> set[str] | None:

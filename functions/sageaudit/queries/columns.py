@@ -191,6 +191,7 @@ COLUMNS = (
         "image", "Jobs with this text in the name of their image; with a tag, as"
         " pytorch-training:2.1, of this repository and tag.", of_head=True, fits=_of_image,
     ),
+    Column("usage_type"),
     *(Column(length.value, field="period", length=length) for length in Length),
     Column(
         "tag", "Jobs with this value of a cost tag, as team=growth; without a value, those that"

@@ -81,6 +81,9 @@ class AuditRow:
     storage_usd: Decimal | None = None
     warm_pool_usd: Decimal | None = None
     spot_saved_usd: Decimal | None = None
+    usage_type: str | None = None
+    usage_quantity: Decimal | None = None
+    """Of a row by usage types: hours, or GB-months of volumes."""
     version: int | None = None
     ruleset: str | None = None
     policy: str | None = None

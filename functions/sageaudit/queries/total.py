@@ -14,6 +14,7 @@ from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.sums import RuleSums, Sums, added
 from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.reconcile.audited_lines import unit_of
 from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.question import Sort
 from sageaudit.queries.rows import AuditRow
@@ -47,6 +48,7 @@ class Total:
     judged: str | None = None
     reason: str | None = None
     image: str | None = None
+    usage_type: str | None = None
     instance_count: int | None = None
     tags: Mapping[str, str | None] = field(default_factory=dict)
     period: str | None = None
@@ -88,6 +90,8 @@ class Total:
     storage_usd: Decimal | None = None
     warm_pool_usd: Decimal | None = None
     spot_saved_usd: Decimal | None = None
+    usage_quantity: Decimal | None = None
+    """Of a usage type: hours, or GB-months of volumes (`usage_unit`)."""
     median_usd: Decimal | None = None
     median_waiting_s: int | None = None
     first_day: date | None = None
@@ -123,6 +127,11 @@ class Total:
         return _share(self.idle_gpu_hours, self.gpu_hours)
 
     @property
+    def usage_unit(self) -> str | None:
+        """The unit of the quantity, as Cost Explorer writes it."""
+        return None if self.usage_type is None else unit_of(self.usage_type)
+
+    @property
     def usd_per_hour(self) -> Decimal | None:
         """What an hour of an instance cost, with storage and warm pools."""
         hours, usd = self.instance_hours, self.total_usd
@@ -136,11 +145,12 @@ class Total:
         )
 
 
-_ADDED_OF_RUNS = (
+ADDED_OF_RUNS = (
     *("instance_hours", "gpu_hours", "idle_gpu_hours"),
-    *("storage_usd", "warm_pool_usd", "spot_saved_usd"),
+    *("storage_usd", "warm_pool_usd", "spot_saved_usd", "usage_quantity"),
 )
-OF_RUNS = (*_ADDED_OF_RUNS, "idle_percent", "usd_per_hour", "median_usd", "median_waiting_s")
+"""What is added up of the jobs."""
+OF_RUNS = (*ADDED_OF_RUNS, "idle_percent", "usd_per_hour", "median_usd", "median_waiting_s")
 """What daily sums do not know."""
 
 
@@ -148,7 +158,7 @@ def of_runs(rows: Sequence[AuditRow]) -> dict[str, Any]:
     """The fields of OF_RUNS that a row of sums stores, of its jobs."""
     known: dict[str, list[Any]] = {
         name: [value for row in rows if (value := getattr(row, name)) is not None]
-        for name in (*_ADDED_OF_RUNS, "total_usd", "waiting_s")
+        for name in (*ADDED_OF_RUNS, "total_usd", "waiting_s")
     }
     bills, waits = filter(None, known.pop("total_usd")), known.pop("waiting_s")
     found: dict[str, Any] = {name: sum(of) if of else None for name, of in known.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -28,6 +29,7 @@ from sageaudit.domain.audit.spend_qualifier import lower_gaps, qualifier_of_bill
 from sageaudit.domain.audit.sums import storable_usd, sums_of
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import seconds_between, whole_sum
+from sageaudit.domain.reconcile.audited_lines import lines_of, usage_type_of
 
 _HOUR_S = 3600
 MOST_FINDING_ROWS = 40
@@ -104,6 +106,21 @@ def _parts(document: AuditDocument) -> dict[str, Any]:
         "storage_usd": _part(bill, "storage", "usd"),
         "warm_pool_usd": _part(bill, "warm_pool", "usd"),
         "spot_saved_usd": storable_usd(bill["spot_saved_usd"]),
+        **_usage(document),
+    }
+
+
+def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
+    """Quantity and dollars of each usage type; a sum with an unknown part is unknown."""
+    quantities: dict[str, list[Decimal | None]] = defaultdict(list)
+    costs: dict[str, list[Decimal | None]] = defaultdict(list)
+    for line in lines_of(document, None):
+        if line.paid:
+            quantities[usage_type_of(line)].append(line.quantity)
+            costs[usage_type_of(line)].append(line.usd)
+    return {
+        "usage_quantities": {name: storable_usd(whole_sum(of)) for name, of in quantities.items()},
+        "usage_costs": {name: storable_usd(whole_sum(of)) for name, of in costs.items()},
     }
 
 

@@ -101,7 +101,7 @@ def by(
     some = rows if every else rows[-limit:] if in_time else rows[:limit]
     whole = question.window if length is None else length.whole(question.window, now.date())
     above = [asking.days_of(whole)]
-    if rows and not any(column.name == "rule" for column in names):
+    if rows and not any(column.name in {"rule", "usage_type"} for column in names):
         above += _all_together(rows, cut=len(some) < len(rows))
     asking.show_some(some, rows, listing, shown, reader.read, "\n".join(above))
 

@@ -181,7 +181,12 @@ class Head(Unread):
     storage_usd: Decimal | None = None
     """Parts of the total, and `spot_saved_usd` what spot took off it. A roll-up has none."""
     warm_pool_usd: Decimal | None = None
+    """Retained instances and their volumes."""
     spot_saved_usd: Decimal | None = None
+    usage_quantities: Mapping[str, Decimal | None] = field(default_factory=dict)
+    """By usage type of the bill, hours or GB-months, and `usage_costs` in USD; None if unknown.
+    Prepaid and free capacity is left out, as AWS bills it elsewhere. A roll-up has none."""
+    usage_costs: Mapping[str, Decimal | None] = field(default_factory=dict)
 
     def is_due(self, now: datetime) -> bool:
         """Whether its audit is to be made again by now."""

@@ -272,6 +272,16 @@ def _columns(*, of_changes: bool) -> tuple[Field, ...]:
     return tuple(found.values())
 
 
+_OF_A_USAGE_TYPE = (
+    Field("jobs", "count"),
+    Field("usage_quantity", "hours", "Usage"),
+    Field("usage_unit", heading="Unit"),
+    Field("total_usd", "usd", "Spend", _figure("spend")),
+    Field("spend_qualifier", heading="Known"),
+    Field("share_percent", "percent", "Share"),
+    Field("cumulative_percent", "percent", "So far"),
+    Field("unpriced", "count"),
+)
 _OF_RUN_SUMS = (
     Field("instance_hours", "hours"),
     Field("usd_per_hour", "usd", "An hour"),
@@ -349,6 +359,11 @@ def of_columns(columns: Sequence[Column], sort: Sort, *, median: bool = False) -
     of_time = {field.name for field in _OF_A_PERIOD} if length_of(columns) is None else set()
     names = [column.key for column in columns]
     tags = tuple(_of_column(column) for column in columns if column.tag)
+    if SUMMED["usage_type"] in columns:
+        known = [field.name for field in _OF_A_USAGE_TYPE]
+        table = (*names, "jobs", "usage_quantity", "usage_unit", "total_usd", "share_percent")
+        fields = (*tags, *_columns(of_changes=False), *_OF_A_USAGE_TYPE, *_OF_A_PERIOD)
+        return ListLayout(fields, table, ("share_percent", "jobs"), (*names, *known))
     known = [field.name for field in (*_OF_SUMS, *_OF_A_PERIOD) if field.name not in of_time]
     table = (*names, *(name for name in BY.table if name in known))
     if median:
