@@ -18,7 +18,13 @@ Sources: botocore: SecondaryStatus; StoppingCondition: at most 28 days (processi
 
 from __future__ import annotations
 
-from sageaudit.domain.job.failure import is_trial, kept, limit_hit, may_resume_from
+from sageaudit.domain.job.failure import (
+    is_trial,
+    kept,
+    limit_hit,
+    may_resume_from,
+    seconds_until_limit,
+)
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import not_lost
@@ -49,7 +55,10 @@ def check(case: api.JobCase) -> api.Outcome:
     if left is None and (why_not := not_lost(job)) is not None:
         return why_not
     limit_s = job.max_runtime_s if limit == MAX_RUNTIME else job.max_wait_s
-    after = "" if job.elapsed_s is None else f" after {api.duration(job.elapsed_s)}"
+    counted_s = seconds_until_limit(job, limit)
+    after = "" if counted_s is None else f" after {api.duration(counted_s)}"
+    if limit == MAX_WAIT and counted_s is not None:
+        after += " of waiting and work"
     part = None if left else may_resume_from(job)
     what = f"it left {left or 'neither artifact nor checkpoints'}"
     if part:
@@ -58,6 +67,7 @@ def check(case: api.JobCase) -> api.Outcome:
     evidence: dict[str, api.Scalar] = {
         "limit": limit,
         "limit_s": limit_s,
+        "counted_s": counted_s,
         "elapsed_s": job.elapsed_s,
         "status": job.status,
         "secondary_status": job.secondary_status,
