@@ -75,7 +75,7 @@ def may_resume_from(job: Job) -> str | None:
     if job.checkpointed:
         return "its checkpoints"
     if job.hints.own_checkpoints:
-        return "checkpoints of its script's own"
+        return "checkpoints or outputs of its script's own"
     if any(upload.mode == _CONTINUOUS for upload in job.uploads):
         return "outputs that were uploaded while it ran"
     return None

@@ -95,7 +95,8 @@ class InstanceGroup:
 class Hints:
     """Flags derived from hyperparameters, environment and image; none of their values is kept.
 
-    `mixed_precision`: signs of 16 bits or less, `fp8` of 8.
+    `mixed_precision`: signs of 16 bits or less, `fp8` of 8. `own_checkpoints`: of checkpoints, or
+    other outputs in S3, that the script writes itself.
     `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi", ... or None for no sign.
     `schedule`: "cosine" or "linear", which gain late. False means no sign, not a proof.
     """

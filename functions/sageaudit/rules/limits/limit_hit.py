@@ -5,8 +5,8 @@ What it checks: MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job: its s
 Why it costs: A run that its limit ended is billed up to the limit, and all of it is lost if it left
     neither artifact nor checkpoints.
 Saving: None with an artifact or checkpoints: the limit worked as planned. Else the whole bill is
-    lost, or up to the whole bill if there are signs of the script's own checkpoints. The loss is
-    not counted again by failed-spend.
+    lost, or up to the whole bill if there are signs of the script's own checkpoints or of outputs
+    that it writes to S3 itself. The loss is not counted again by failed-spend.
 When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
     something. A trial that ended with its tuning job did its work: it is not judged.
 What to do: Raise the limit if the work needs it, and keep checkpoints, so that the next run
