@@ -54,7 +54,7 @@ PREPARES = (
 )
 FIND_THE_WAIT = (
     "Look in the job's log for what it waited for in these minutes: another job, a query, a "
-    "download by its own code. Start the job when that is done."
+    "download by its own code. Start the job when that is done"
 )
 """The first step where the job had no GPU work to prepare, so that no other type helps."""
 WAITS = "A start that waits for another job or for a queue looks the same."
