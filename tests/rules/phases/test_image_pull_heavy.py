@@ -53,6 +53,8 @@ test_cases = cases(
         channels=(mounted(DataSource.EFS), InputChannel("s", DataSource.S3, "FastFile", None)))),
     row(finds("…what it was is not recorded.", fix=[], first_step="…what was fetched before…"),
         pulls(1801, 3600)),
+    row(finds("…what it was is not recorded."), pulls(1801, 3600, channels=(InputChannel("code",
+        DataSource.S3, "File", None),))),
     "Half an hour that the policy calls an image pull is one.",
     row(finds("…the image pull."), pulls(3000, 3600, channels=(mounted(DataSource.EFS),)),
         limits={"pull_at_most_s": 3000}),

@@ -27,7 +27,7 @@ def trains(volume_gb: int | None, **changes: Any) -> Job:
 def copies(volume_gb: int, download_s: int, train_s: int = 7200, **changes: Any) -> Job:
     """A job in File mode, with its download."""
     parts = phases(("Downloading", download_s), ("Training", train_s))
-    plain = {"volume_gb": volume_gb, "channels": (COPIED,), "phases": parts}
+    plain: dict[str, Any] = {"volume_gb": volume_gb, "channels": (COPIED,), "phases": parts}
     return ran(download_s + train_s, **plain | changes)
 
 

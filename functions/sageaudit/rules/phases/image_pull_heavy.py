@@ -101,7 +101,7 @@ _MAKES_SLOW = {
 
 def _mounts(case: api.JobCase, share: phases.PhaseShare) -> api.Found:
     """Longer than any image pull, and nothing was copied: what else happens in the phase."""
-    used = {channel.source for channel in case.job.channels}
+    used = {channel.source for channel in phases.data_channels(case.job)}
     sources = [source for source in _MOUNTED if source in used]
     what = " and ".join(_MOUNTED[source] for source in sources)
     cause = f"mounting {what} or fetching from there" if what else "what it was is not recorded"

@@ -124,14 +124,17 @@ def large_share(
     return api.Clear()
 
 
+def data_channels(job: api.Job) -> list[api.InputChannel]:
+    """The channels with data: all but those in which the SDK sends its scripts."""
+    return [channel for channel in job.channels if channel.name not in _SDK_CHANNELS]
+
+
 def copied_channels(job: api.Job) -> list[api.InputChannel]:
     """The data channels that SageMaker copies from S3 before the code starts."""
     return [
         channel
-        for channel in job.channels
-        if channel.source is api.DataSource.S3
-        and channel.mode == "File"
-        and channel.name not in _SDK_CHANNELS
+        for channel in data_channels(job)
+        if channel.source is api.DataSource.S3 and channel.mode == "File"
     ]
 
 
