@@ -129,12 +129,15 @@ def line(**overrides: Any) -> LineDocument:
     return cast("LineDocument", whole | overrides)
 
 
-def phase(name: str, seconds: int | None, usd: str | None, *, billed: bool = True) -> PhaseDocument:
-    """One occurrence of a phase."""
+def phase(
+    name: str, seconds: int | None, usd: str | None, *, billed: bool = True, why: str | None = None
+) -> PhaseDocument:
+    """One occurrence of a phase; `why` it is not billed although instances worked."""
     return {
         "name": name,
         "seconds": None if seconds is None else Decimal(seconds),
         "billed": billed,
+        "not_billed_because": why,
         "usd": None if usd is None else Decimal(usd),
     }
 

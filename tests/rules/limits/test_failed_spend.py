@@ -112,7 +112,7 @@ test_cases = cases(
     row(finds("…failed after 1 h on 1 x ml.m5.xlarge…", usd="0.235645", builder="lost"),
         failed("AlgorithmError: exit code 1")),
     "Checkpoints of the script's own, and outputs uploaded meanwhile, are no certain loss either.",
-    row(finds("…(AWS error); checkpoints of its script's own may hold a part of the work.",
+    row(finds("…(AWS error); checkpoints or outputs of its script's own may hold a part of the…",
         usd="0.000000", span=("0.000000", "0.235645"), evidence={"checkpointed": True}),
         replace(failed("InternalServerError: try again"), hints=Hints(own_checkpoints=True))),
     row(finds("…was stopped and left no artifact…of its script's own may hold…", usd="0.000000"),

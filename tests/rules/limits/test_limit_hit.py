@@ -1,9 +1,11 @@
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.job.job import Job, Parent, ParentKind, Purchase
+from sageaudit.domain.job.job import Job, Parent, ParentKind, Phase, Purchase
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.jobs import market, phases, ran
+from tests.fakes.jobs import START, market, phases, ran
 from tests.fakes.judging import together
 from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
@@ -31,10 +33,21 @@ test_cases = cases(
         "it left neither artifact nor checkpoints.", builder="lost", usd="0.235645"), cut()),
     "A wait that was too long is named.",
     # MaxWaitTimeExceeded of a spot run; its limit is the one to raise.
-    row(finds("MaxWaitTimeInSeconds ended the run after 1 h…",
-        fix=[CHECKPOINTS, ("StoppingCondition.MaxWaitTimeInSeconds", 8000)],
-        evidence={"limit_s": 4000}), cut(secondary_status="MaxWaitTimeExceeded",
-        purchase=Purchase.SPOT, max_wait_s=4000)),
+    row(finds("MaxWaitTimeInSeconds ended the run after 1 h 2 min of waiting and work on…",
+        fix=[CHECKPOINTS, ("StoppingCondition.MaxWaitTimeInSeconds", 7400)],
+        evidence={"limit_s": 3700, "counted_s": 3720, "elapsed_s": 3600}),
+        cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=3700)),
+    "A limit counts every attempt.",
+    # Of 13.7 hours the last attempt took one; four hours of work in two attempts, of which AWS's
+    # training seconds count the last.
+    row(finds("MaxWaitTimeInSeconds ended the run after 13 h 42 min of waiting and work on…"),
+        cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=49320,
+        created_at=START - timedelta(hours=12, minutes=42))),
+    row(finds("MaxWaitTimeInSeconds ended the run on…", evidence={"counted_s": None}),
+        cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, created_at=None)),
+    row(finds("MaxRuntimeInSeconds ended the run after 4 h on…"), cut(purchase=Purchase.SPOT,
+        phases=(*phases(("Training", 10800)), Phase("Interrupted", START, Decimal(7200),
+        billed=False), *phases(("Training", 3600))))),
     "No limit is raised above what SageMaker takes.",
     # 28 days, of processing jobs 9; at the maximum only checkpoints are left.
     row(finds(fix=[CHECKPOINTS, MONTH_S]), cut(max_runtime_s=MONTH_S - 1)),

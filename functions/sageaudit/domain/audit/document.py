@@ -235,11 +235,15 @@ def _coverage(usage: Measurements | None, notes: Sequence[str]) -> CoverageDocum
 
 
 class PhaseDocument(TypedDict):
-    """One occurrence of a phase. `usd` is its share of the compute lines."""
+    """One occurrence of a phase. `usd` is its share of the compute lines.
+
+    `not_billed_because`: why a phase in which instances worked is not billed; null for any other.
+    """
 
     name: str
     seconds: Decimal | None
     billed: bool
+    not_billed_because: str | None
     usd: Decimal | None
 
 

@@ -69,7 +69,8 @@ class Advised:
 class RunFacts:
     """What the history's lists store of a run besides its dollars. None means unknown.
 
-    `phase_s`: seconds by phase name, billed or not. `retained_s`: of its warm pool, per instance.
+    `phase_s`: seconds by phase name, billed or not, but without repeated downloads.
+    `retained_s`: of its warm pool, per instance.
     `final_metrics`: the last value of each algorithm metric. `found`: rules with a standing
     finding that later runs are judged by. `data_pinned`: its data cannot have changed under the
     same fingerprint. `advised_type`: the type that a standing finding advised. `smallest_types`:

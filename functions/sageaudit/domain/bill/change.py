@@ -53,7 +53,9 @@ class CutPhase:
     stage = Stage.TIME
 
     def apply(self, job: Job) -> Job:
-        """Cutting s seconds saves s x billable / training seconds, so it holds on spot too."""
+        """Cutting s seconds saves what they cost: s x billable / billed phases' seconds, so that it
+        holds on spot too. A phase that is not billed has nothing to cut.
+        """
         left = self.seconds
         phases: list[Phase] = []
         for phase in job.phases:
@@ -167,12 +169,12 @@ Change = (
 
 
 def _shorter(changed: Job, before: Job, cut_s: Decimal) -> Job:
-    elapsed = before.elapsed_s
+    elapsed, billable = before.elapsed_s, before.billable_s
     if not elapsed:
         return changed
-    billable = before.billable_s
     if billable is not None:
-        billable = max(billable - cut_s * billable / elapsed, Decimal(0))
+        share = cut_s / (before.billed_phases_s or elapsed)
+        billable = max(billable - billable * share, Decimal(0))
     return replace(changed, training_s=max(elapsed - cut_s, Decimal(0)), billable_s=billable)
 
 
@@ -186,7 +188,7 @@ def _scaled(job: Job, groups: tuple[InstanceGroup, ...], factor: Decimal) -> Job
         training_s=None if job.elapsed_s is None else job.elapsed_s * factor,
         billable_s=None if job.billable_s is None else job.billable_s * factor,
         phases=tuple(
-            Phase(p.name, p.started_at, None if p.seconds is None else p.seconds * factor, p.billed)
-            for p in job.phases
+            replace(phase, seconds=None if phase.seconds is None else phase.seconds * factor)
+            for phase in job.phases
         ),
     )

@@ -29,6 +29,9 @@ _OVERSHOOT = 1.05
 """A busy core reads up to 100.8% in real recordings; more than 105% means a wrong core count."""
 _LARGEST = 2.0**360
 """The largest value that CloudWatch accepts; sums of larger ones would overflow."""
+_LARGE_GB = 60
+"""Smaller volumes are no fifth of a bill: 66 GB cost a quarter of ml.t3.medium ($0.05 an hour), the
+cheapest type."""
 NOT_ASKED = Missing("not_asked", "no rule judges it of this job")
 _MAX_POINTS = 100_000
 """69 days of minutes. Jobs end after 28 days: only broken timestamps reach this."""
@@ -94,12 +97,14 @@ def measure(
 
 
 def disk_is_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
-    """Whether a rule may ask how full the disks were: those of a type with a disk of its own, or a
-    volume without copied data. Of processing jobs the family's next runs are compared by it.
+    """Whether a rule may ask how full the disks were: those of a type with a disk of its own, a
+    volume without copied data, or a large one. Of processing jobs the family's next runs are
+    compared by it.
     """
     known = (types.get(group.instance_type) for group in job.groups)
     own_disks = any(one is None or one.local_gb for one in known)
-    return own_disks or job.streams_data or job.kind is not JobKind.TRAINING
+    large = bool(job.channels) and (job.volume_gb or 0) >= _LARGE_GB
+    return own_disks or job.streams_data or large or job.kind is not JobKind.TRAINING
 
 
 def _first_point(found: Mapping[Metric, Mapping[str, Series]], points: int) -> int:

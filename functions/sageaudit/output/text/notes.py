@@ -148,10 +148,16 @@ def line_cells(line: LineDocument) -> tuple[str, str, str, str, str]:
 def phase_cost(phase: PhaseDocument, bill: BillDocument) -> str:
     """`$3.89`, or why the phase has no dollars of its own."""
     if not phase["billed"]:
-        return "not billed"
+        return "not charged" if phase["not_billed_because"] else "not billed"
     if bill["basis"] == "prepaid":
         return "prepaid"
     return str(Figure(phase["usd"], estimated=bool(bill["estimated"])))
+
+
+def phase_notes(phases: Iterable[PhaseDocument]) -> list[str]:
+    """`Downloading not charged: repeated after an interruption`, each once."""
+    reasons = [(phase["name"], phase["not_billed_because"]) for phase in phases]
+    return list(dict.fromkeys(f"{name} not charged: {why}" for name, why in reasons if why))
 
 
 def money_notes(document: AuditDocument) -> list[str]:

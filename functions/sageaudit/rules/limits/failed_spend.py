@@ -5,9 +5,10 @@ What it checks: The job failed after it had started, or was stopped and left nei
 Why it costs: Failed and stopped jobs are billed from TrainingStartTime to TrainingEndTime like any
     other.
 Saving: The whole bill of the run, as lost. A resumed run may keep a part of the work if there is a
-    CheckpointConfig, a sign of the script's own checkpoints, or Continuous uploads of a processing
-    job. How much is not recorded, so up to the whole bill is lost, and 0 is counted. A run that
-    failed before its training began, and a trial of a tuning job, are lost completely.
+    CheckpointConfig, a sign of the script's own checkpoints or of outputs that it writes to S3
+    itself, or Continuous uploads of a processing job. How much is not recorded, so up to the whole
+    bill is lost, and 0 is counted. A run that failed before its training began, and a trial of a
+    tuning job, are lost completely.
 When it is wrong: A job that writes its results or its checkpoints itself (to S3, a database, a
     tracker) may have left something. Two kinds of runs are not lost: a trial that its tuning job
     stopped early, and a run that a time limit ended with an artifact or checkpoints. If a limit
