@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from sageaudit.domain.job.image import cluster_framework
 from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api
-from sageaudit.rules.processing.processing_replicated import SPLITS_WORK
 from sageaudit.rules.utilisation.hosts import HostLoad, host_load, idle_percent
 
 DISTANCE_OVER = api.Threshold(
@@ -86,8 +86,8 @@ def check(case: api.JobCase) -> api.Outcome:
 
 def _driver(job: api.Job, load: HostLoad) -> str | None:
     """The first host of a processing job by what splits work itself, or beside two and more."""
-    splits = any(word in f"{job.image} {job.entry_point}".lower() for word in SPLITS_WORK)
-    if job.kind is not api.JobKind.PROCESSING or not (splits or len(load.used) > _PAIR):
+    framework = cluster_framework(job.image, job.entry_point)
+    if job.kind is not api.JobKind.PROCESSING or not (framework or len(load.used) > _PAIR):
         return None
     return next((host for host in load.used if host.endswith("/algo-1")), None)
 
