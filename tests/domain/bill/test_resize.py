@@ -348,7 +348,7 @@ def test_too_few_or_too_coarse_points_are_no_record(
         ({"region": None}, "region"),
         ({"groups": ()}, "instance type is not known"),
         ({"groups": (InstanceGroup("ml.c.xlarge", 1), InstanceGroup("ml.c.2xlarge", 1))},
-         "which host is in which"),
+         "its instances are of several types"),
         ({"groups": (InstanceGroup("ml.new.xlarge", 1),)}, "not in the catalogue"),
         ({"groups": (InstanceGroup("ml.trn.xlarge", 1),)}, "accelerators"),
         ({"status": "Failed", "started_at": None, "training_s": None, "billable_s": None,

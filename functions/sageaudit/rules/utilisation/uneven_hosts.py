@@ -26,7 +26,7 @@ from sageaudit.domain.job.image import cluster_framework
 from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.hosts import HostLoad, host_load, idle_percent
+from sageaudit.rules.utilisation.hosts import NEED_NOTHING, HostLoad, host_load, idle_percent
 
 DISTANCE_OVER = api.Threshold(
     "distance_over", 0.5, "share of minutes (0..1)", "far apart", "Debugger LoadBalancing"
@@ -117,9 +117,7 @@ def _fewer(job: api.Job, left_out: int) -> api.FoundDetails:
         "fix": (api.Parameter(api.COUNT_PATHS[job.kind], job.groups[0].count, count),),
         "alternatives": (even,) if even else (),
         "change": api.SetCount(count, Decimal(1), refills=False),
-        "caution": (
-            "Assumes that the other hosts need nothing from them, such as data in their memory."
-        ),
+        "caution": NEED_NOTHING,
     }
 
 
