@@ -67,7 +67,7 @@ test_cases = cases(
         ran(7200, GPU_RUN, status="Failed", secondary_status="Failed"), SPIN),
     "Several waits are added up. No moment is given where work came after most of them.",
     row(finds("The run was idle for 35 min. The run failed…", first_step="Read its log for what…",
-        evidence={"idle_s": 2100, "idle_from_s": None}), failed(), hosts(IN_PARTS)),
+        evidence={"idle_s": 2100}, lacks="idle_from_s"), failed(), hosts(IN_PARTS)),
     "A run is idle while all its hosts are. One that works makes it a run at work.",
     row(finds("The run failed…", lacks="idle_s"), ran(3600, instances=2, status="Failed",
         secondary_status="Failed"), hosts([3.0] * 60, [0.1] * 60)),

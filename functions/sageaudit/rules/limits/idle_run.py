@@ -48,7 +48,8 @@ class IdleRun:
     @property
     def evidence(self) -> dict[str, api.Scalar]:
         """The numbers of the sentence."""
-        return {"idle_s": self.idle_s, "idle_from_s": self.since_s}
+        since = {} if self.since_s is None else {"idle_from_s": self.since_s}
+        return {"idle_s": self.idle_s, **since}
 
     @property
     def _minutes(self) -> int:
