@@ -34,8 +34,9 @@ def hosts_by_type(
     names = dict.fromkeys(group.instance_type for group in job.groups)
     with_gpus = [name for name in names if types[name].gpus]
     others = [name for name in names if not types[name].gpus]
-    if why := _ambiguous(with_gpus, "all with GPUs") or _ambiguous(others, "all without GPUs"):
-        return why
+    alike = _ambiguous(with_gpus, "all with GPUs") or _ambiguous(others, "all without GPUs")
+    if alike is not None:
+        return alike
     found = {with_gpus[0]: on_gpus, others[0]: hosts - on_gpus}
     for name, of_type in found.items():
         count = sum(group.count for group in job.groups if group.instance_type == name)
