@@ -18,6 +18,7 @@ from sageaudit.domain.bill.change import (
     SetCount,
     SetPurchase,
     SetType,
+    SetTypeCount,
     Stage,
 )  # fmt: skip
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
@@ -168,6 +169,18 @@ def test_the_bill_scales_with_the_instances(of: Job, times: int) -> None:
     more = replace(of, groups=(InstanceGroup(group.instance_type, group.count * times),))
     one, many = (known(bill(run, MARKET).total_usd) for run in (of, more))
     assert abs(one * times - many) < ALMOST_NOTHING
+
+
+@FAST
+@given(jobs(), st.lists(st.sampled_from(PRICED), min_size=2, max_size=2, unique=True))
+def test_the_types_of_a_cluster_take_its_bill_apart(of: Job, names: list[str]) -> None:
+    """What stays without one type is what goes without the other."""
+    both = replace(of, groups=tuple(InstanceGroup(name, 2) for name in names))
+    whole, *parts = (
+        known(bill(run, MARKET).total_usd)
+        for run in (both, *(SetTypeCount(name, 0).apply(both) for name in names))
+    )
+    assert abs(sum(parts, Decimal(0)) - whole) < ALMOST_NOTHING
 
 
 @FAST

@@ -37,6 +37,7 @@ from sageaudit.domain.bill.change import (
     DropTrials,
     SetCount,
     SetPurchase,
+    SetTypeCount,
     SetVolume,
     ShortenPool,
 )
@@ -58,7 +59,7 @@ from sageaudit.domain.job.kinds import COUNT_PATHS, TYPE_PATHS, VOLUME_PATHS, Jo
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.request.forecast import Basis
 from sageaudit.domain.request.values import NotKnown
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, TypeUse
 from sageaudit.domain.usage.series import mean, pairs, percentile
 from sageaudit.rules.card import (
     HEADROOM,
@@ -86,6 +87,7 @@ from sageaudit.rules.reasons import (
     on_demand,
     on_ebs,
     one_instance,
+    one_type,
     prepaid,
     search_trial,
     serverless,

@@ -10,7 +10,13 @@ from dataclasses import replace
 
 from sageaudit.domain.audit.judgement import NOT_FINISHED, UNLIKE_FAMILY
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, RuleName, Unknown
-from sageaudit.domain.usage.measurements import GAP_LONG, MIN_POINTS, Measurements, Metric
+from sageaudit.domain.usage.measurements import (
+    GAP_LONG,
+    MIN_POINTS,
+    TYPES_MIXED,
+    Measurements,
+    Metric,
+)
 from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.rules.card import (
     AccountCase,
@@ -101,7 +107,7 @@ def _gate(rule: Rule, case: FamilyCase) -> Outcome | None:
     if rule.about_cpu and (busy := _busy_gpu(case.usage)) is not None:
         return NotApplicable(f"the GPU is busy ({busy:.0f}% of its active time)")
     if rule.per_host and len(case.job.groups) > 1:
-        return HOSTS_UNMAPPED
+        return unknown(TYPES_MIXED) if case.whole.by_type else HOSTS_UNMAPPED
     usage = case.whole if rule.whole_run else case.usage
     return _metrics_gate(rule, usage) or _history_gate(rule, case)
 

@@ -5,8 +5,9 @@ from typing import Any
 from sageaudit.domain.job.job import Hints, Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Upload
-from tests.fakes.jobs import job, phases, ran
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, row
+from sageaudit.domain.usage.measurements import Metric
+from tests.fakes.jobs import job, phases, ran, series
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
 
 RULE = "failed-spend"
 
@@ -29,8 +30,49 @@ def out_of_memory(reason: str) -> Job:
     return ran(7200, GPU_RUN, status="Failed", secondary_status="Failed", failure=reason)
 
 
+def hosts(*cores: list[float]) -> Any:
+    """Busy cores of hosts without GPU, minute by minute."""
+    return lines(
+        *(
+            series(Metric.CPU, [100 * one for one in line], host=f"train/algo-{number}")
+            for number, line in enumerate(cores, 1)
+        )
+    )
+
+
+def on_gpu(gpu: list[float], cores: list[float]) -> Any:
+    """GPU in percent and busy cores of one host, minute by minute."""
+    percent = [100 * one for one in cores]
+    return lines(series(Metric.GPU, gpu), series(Metric.CPU, percent))
+
+
+SPIN = on_gpu([90.0] * 40 + [0.0] * 80, [3.0] * 40 + [1.01] * 80)
+IN_PARTS = [0.1] * 15 + [3.0] * 10 + [0.1] * 20 + [3.0] * 15
+
+
 test_cases = cases(
     RULE,
+    "A run that was idle for most of its time says so first, whatever it failed with then.",
+    row(finds("The run was idle from minute 20 on, for 40 min. The run failed after 1 h on "
+        "1 x ml.m5.xlarge (code error).", usd="0.235645", first_step="Read its log after 20 min "
+        "for what it waited for, and set a timeout there", evidence={"idle_from_s": 1200}),
+        failed("AlgorithmError: exit code 1"), hosts([3.0] * 20 + [0.1] * 40)),
+    row(finds("The run was idle from minute 20 on…", first_step="Read its log after 20 min…",
+        fix=[2]), failed("InternalServerError: try again"), hosts([3.0] * 20 + [0.1] * 40)),
+    row(finds("The run was idle…(host out of memory…", first_step="Read its log…. Use fewer…"),
+        failed("AlgorithmError: MemoryError: Unable to allocate 9 GiB"),
+        hosts([3.0] * 20 + [0.1] * 40)),
+    row(finds("The run used no GPU, and at most one core of a host, from minute 40 on, for "
+        "1 h 20 min. The run failed…", evidence={"idle_s": 4800}),
+        ran(7200, GPU_RUN, status="Failed", secondary_status="Failed"), SPIN),
+    "Several waits are added up. No moment is given where work came after most of them.",
+    row(finds("The run was idle for 35 min. The run failed…", first_step="Read its log for what…",
+        evidence={"idle_s": 2100}, lacks="idle_from_s"), failed(), hosts(IN_PARTS)),
+    "A run is idle while all its hosts are. One that works makes it a run at work.",
+    row(finds("The run failed…", lacks="idle_s"), ran(3600, instances=2, status="Failed",
+        secondary_status="Failed"), hosts([3.0] * 60, [0.1] * 60)),
+    "Short waits are no idle run. Nine minutes of each ten: any program that polls.",
+    row(finds("The run failed…", lacks="idle_s"), failed(), hosts(([0.1] * 9 + [3.0]) * 6)),
     "A completed run is clear. It gave its results.",
     row(CLEAR, job()),
     "A job that never started cost nothing. Nothing was lost.",

@@ -3,11 +3,20 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.job.job import Job, Parent, ParentKind, Phase, Purchase
+from sageaudit.domain.job.job import (
+    Hints,
+    InstanceGroup,
+    Job,
+    Parent,
+    ParentKind,
+    Phase,
+    Purchase,
+)
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.jobs import START, market, phases, ran
+from sageaudit.domain.usage.measurements import Metric
+from tests.fakes.jobs import START, market, phases, ran, series
 from tests.fakes.judging import together
-from tests.fakes.rule_cases import CLEAR, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, cases, finds, lines, row
 
 RULE = "limit-hit"
 MONTH_S, NINE_DAYS_S = 2_419_200, 777_600
@@ -25,8 +34,36 @@ def cut(**changes: Any) -> Job:
     return ran(3600, **plain | changes)
 
 
+def idle_after(minutes: int, period_s: int = 60) -> Any:
+    """Two of four cores busy up to a minute of the hour, then none."""
+    points = [200.0 if at * period_s < minutes * 60 else 4.0 for at in range(3600 // period_s)]
+    return lines(series(Metric.CPU, points, period_s=period_s))
+
+
 test_cases = cases(
     RULE,
+    "A run that was idle for most of its time says so first and gets no longer limit.",
+    # Half of the hour is not most of it. The same dollars are lost either way.
+    row(finds("The run was idle from minute 29 on, for 31 min. MaxRuntimeInSeconds ended the run "
+        "after 1 h on 1 x ml.m5.xlarge; it left neither artifact nor checkpoints.", builder="lost",
+        usd="0.235645", fix=[CHECKPOINTS], first_step="Read its log after 29 min for what it "
+        "waited for, and set a timeout there; a longer limit…", evidence={"idle_s": 1860,
+        "idle_from_s": 1740}, caution="This money is spent: a run that waits…"), cut(),
+        idle_after(29)),
+    row(finds("MaxRuntimeInSeconds ended…", usd="0.235645", fix=[CHECKPOINTS, 7200],
+        first_step="", lacks="idle_s"), cut(), idle_after(30)),
+    "An idle processing job has no parameter to change. Nor is its limit raised.",
+    row(finds("The run was idle from minute 10 on…", fix=[]), cut(kind=JobKind.PROCESSING,
+        status="Failed", secondary_status=None, failure="MaxRuntimeExceeded", left_artifact=None,
+        phases=phases(("Processing", 3600))), idle_after(10)),
+    "Idleness that is not known is not said. Points of an hour; one of two hosts without points.",
+    row(finds("MaxRuntimeInSeconds ended…", fix=[CHECKPOINTS, 7200]), cut(),
+        idle_after(0, period_s=3600)),
+    row(finds("MaxRuntimeInSeconds ended…", fix=[CHECKPOINTS, 7200]),
+        cut(groups=(InstanceGroup("ml.m5.xlarge", 2),)), idle_after(10)),
+    "What may be resumed after a long wait still gets no longer limit.",
+    row(finds("The run was idle from minute 10 on…", fix=[], bucket="lost", usd="0.000000"),
+        cut(hints=Hints(own_checkpoints=True)), idle_after(10)),
     "A limit that left nothing lost the whole run.",
     # Compute and volume: $0.23 + 30 GB x 1 h / 744 h x $0.14.
     row(finds("MaxRuntimeInSeconds ended the run after 1 h on 1 x ml.m5.xlarge; "

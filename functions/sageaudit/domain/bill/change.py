@@ -107,6 +107,28 @@ class SetCount:
 
 
 @dataclass(frozen=True, slots=True)
+class SetTypeCount:
+    """Of a cluster of several types, `count` instances of one type stay; it takes as long.
+
+    With 0 its groups are left out. Only a type of one group keeps some of its instances.
+    """
+
+    instance_type: str
+    count: int
+    refills = False
+    stage = Stage.COUNT
+
+    def apply(self, job: Job) -> Job:
+        """The same job without these instances; unchanged where they are all, or in two groups."""
+        own = [group for group in job.groups if group.instance_type == self.instance_type]
+        others = [group for group in job.groups if group.instance_type != self.instance_type]
+        if not others or (self.count and len(own) != 1):
+            return job
+        left = (replace(group, count=self.count) if group in own else group for group in job.groups)
+        return replace(job, groups=tuple(left if self.count else others))
+
+
+@dataclass(frozen=True, slots=True)
 class SetPurchase:
     """Bought another way, `billed_share` of the seconds are billed at the same rate."""
 
@@ -164,7 +186,15 @@ class DropTrials:
 
 
 Change = (
-    DropRun | CutPhase | SetType | SetCount | SetPurchase | ShortenPool | SetVolume | DropTrials
+    DropRun
+    | CutPhase
+    | SetType
+    | SetCount
+    | SetTypeCount
+    | SetPurchase
+    | ShortenPool
+    | SetVolume
+    | DropTrials
 )
 
 

@@ -32,7 +32,7 @@ from sageaudit.domain.bill.tried_types import TriedType, as_tried
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.usage.demand import Demand, demand
-from sageaudit.domain.usage.measurements import HOSTS_UNMAPPED, Measurements
+from sageaudit.domain.usage.measurements import Measurements
 
 HEADROOM_PERCENT = Decimal(20)
 _Question = tuple[Job, Measurements, Market, Decimal, tuple[Measurements, ...]]
@@ -150,7 +150,7 @@ def impossible(job: Job, market: Market) -> str | None:
     if not kinds:
         return "the instance type is not known"
     if len(kinds) > 1:
-        return HOSTS_UNMAPPED.reason
+        return "its instances are of several types"
     today = market.types.get(next(iter(kinds)))
     if today is None:
         return f"{kinds.pop()} is not in the catalogue: its size is not known"

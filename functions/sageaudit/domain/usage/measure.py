@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sageaudit.domain.job.job import Job
@@ -15,13 +16,16 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import work_windows
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.privacy.token_shapes import is_name
+from sageaudit.domain.usage.host_types import hosts_by_type
 from sageaudit.domain.usage.measurements import (
     HOSTS_UNMAPPED,
+    TYPES_MIXED,
     Curve,
     Measurements,
     Metric,
     Missing,
     RawSeries,
+    TypeUse,
 )
 from sageaudit.domain.usage.series import Series, mean
 
@@ -54,6 +58,9 @@ def measure(
     raw = list(raw)
     series, note = _own_series(job, raw)
     vcpu, gpus, unmapped = per_host(job, types)
+    by_type: tuple[TypeUse, ...] = ()
+    if unmapped is HOSTS_UNMAPPED and len({group.instance_type for group in job.groups}) > 1:
+        by_type, unmapped = _by_type(job, series, types, absent)
     periods = {item.metric: item.period_s for item in sorted(series, key=lambda x: x.period_s)}
     leading = [periods[m.value] for m in (Metric.CPU, Metric.GPU) if m.value in periods]
     period_s = max(leading or periods.values(), default=None)
@@ -93,7 +100,24 @@ def measure(
         notes=(*notes, note) if note else notes,
         begins_at=datetime.fromtimestamp(grid[0], UTC) if grid else None,
         curves=dict(_curves(job, raw)),
+        by_type=by_type,
     )
+
+
+def _by_type(
+    job: Job, series: Sequence[RawSeries], types: Mapping[str, InstanceType], absent: Missing
+) -> tuple[tuple[TypeUse, ...], Missing]:
+    """What the hosts of each type used, and why nothing is said of all hosts together."""
+    found = hosts_by_type(job, series, types, absent)
+    if isinstance(found, Missing):
+        return (), found
+    uses = []
+    for name, hosts in found.items():
+        groups = tuple(group for group in job.groups if group.instance_type == name)
+        own = (item for item in series if item.host in hosts)
+        usage = measure(replace(job, groups=groups), own, types, absent=absent)
+        uses.append(TypeUse(name, usage))
+    return tuple(uses), TYPES_MIXED
 
 
 def disk_is_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:

@@ -8,7 +8,7 @@ Saving: The whole bill of the run, as lost. A resumed run may keep a part of the
     CheckpointConfig, a sign of the script's own checkpoints or of outputs that it writes to S3
     itself, or Continuous uploads of a processing job. How much is not recorded, so up to the whole
     bill is lost, and 0 is counted. A run that failed before its training began, and a trial of a
-    tuning job, are lost completely.
+    tuning job, are lost completely. If the run was idle for most of its time, that is said first.
 When it is wrong: A job that writes its results or its checkpoints itself (to S3, a database, a
     tracker) may have left something. Two kinds of runs are not lost: a trial that its tuning job
     stopped early, and a run that a time limit ended with an artifact or checkpoints. If a limit
@@ -30,6 +30,7 @@ from sageaudit.domain.job.failure import is_trial, may_resume_from, reason_class
 from sageaudit.domain.job.phases import is_work
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import MemoryFailure, memory_failure, not_lost, retry_fix
+from sageaudit.rules.limits.idle_run import IdleRun, mostly_idle
 
 _READ = (
     "Read the end of its log before the next try, and start that from checkpoints if there are any"
@@ -58,9 +59,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
     memory = memory_failure(case)
     kept = _kept(job)
     lost = api.lost_up_to if kept else api.lost
-    retry = retry_fix(job)
+    retry, idle = retry_fix(job), mostly_idle(case)
+    summary = _summary(job, memory, kept)
     return lost(
-        _summary(job, memory, kept),
+        f"{idle.sentence} {summary}" if idle else summary,
         {
             "status": job.status,
             "secondary_status": job.secondary_status,
@@ -69,9 +71,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "elapsed_s": job.elapsed_s,
             "checkpointed": job.checkpointed or job.hints.own_checkpoints,
             **(memory.evidence if memory else {}),
+            **(idle.evidence if idle else {}),
         },
         fix=(*retry, *_checkpoints(case)),
-        first_step=None if retry else memory.advice if memory else _READ,
+        first_step=_first_step(idle, memory, has_retry=bool(retry)),
         alternatives=(memory.larger,) if memory and memory.larger else (),
         change=api.DropRun(),
         caution=_caution(memory, kept),
@@ -91,6 +94,15 @@ def _summary(job: api.Job, memory: MemoryFailure | None, kept: str | None) -> st
     part = f"; {kept} may hold a part of the work" if kept else ""
     where = job.instances or "an unknown type"
     return f"The run {ended} after {took} on {where} ({why}){part}."
+
+
+def _first_step(
+    idle: IdleRun | None, memory: MemoryFailure | None, *, has_retry: bool
+) -> str | None:
+    """A retry cures an internal error of AWS, and no wait."""
+    if idle is not None:
+        return f"{idle.first_step}. {memory.advice}" if memory else idle.first_step
+    return None if has_retry else memory.advice if memory else _READ
 
 
 def _checkpoints(case: api.FamilyCase) -> tuple[api.Parameter, ...]:
