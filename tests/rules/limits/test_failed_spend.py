@@ -160,12 +160,12 @@ test_cases = cases(
     "Memory that rose steadily until it ran out is said, with its numbers.",
     # 40% to 98% over 50 minutes: the median of the first ten is 45.3. The next step is another one.
     row(finds("The run failed after 50 min on 1 x ml.g4dn.xlarge (GPU out of memory: GPU memory "
-        "rose steadily from about 45% to 98% in the last 50 min).",
+        "rose steadily over 50 min, from about 45% to 98%).",
         first_step="Find what keeps growing, as a smaller batch only delays…",
         evidence={"gpu_memory_rose_from_percent": 45.3, "gpu_memory_rose_to_percent": 98,
         "gpu_memory_rose_minutes": 50, "gpu_memory_last_percent": 98}), *grew(LEAK)),
     "The minutes in which the process dies are no part of the rise.",
-    row(finds("…to 98% in the last 50 min…"), *grew([*LEAK, 60, 3])),
+    row(finds("…rose steadily over 50 min, from about 45% to 98%…"), *grew([*LEAK, 60, 3])),
     "Memory that is full from the start, or filled at once, does not rise steadily.",
     # A model that is loaded, one step in the middle, an end at 79.9%, and a rise of 8 points.
     *(
@@ -193,14 +193,14 @@ test_cases = cases(
     # 25 points are five in each fifth, of a minute or of five minutes; a gap of 6 minutes is short.
     row(finds(STEADY), *grew(rising(25))),
     row(finds(without="rose"), *grew(rising(24))),
-    row(finds("…in the last 2 h 5 min…"), *grew(rising(25), period_s=300)),
-    row(finds(STEADY), *grew([*LEAK[:20], *[None] * 6, *LEAK[26:]])),
+    row(finds("…over 2 h 5 min…"), *grew(rising(25), period_s=300)),
+    row(finds("…over 50 min…"), *grew([*LEAK[:20], *[None] * 6, *LEAK[26:]])),
     row(finds(without="rose"), *grew([*LEAK[:20], *[None] * 7, *LEAK[27:]])),
     "Of several GPUs the mean is named, of several hosts the one that was fullest at its end.",
     # Of those that rose; where a host has no points, nothing is said.
-    row(finds("…rose steadily from about 45% to 98% in the last 50 min on average over 4 GPUs…"),
+    row(finds("…over 50 min, from about 45% to 98% on average over 4 GPUs…"),
         *grew(LEAK, gpus=4, instance="ml.g4dn.12xlarge")),
-    row(finds("…rose steadily from about 45% to 98% in the last 50 min on algo-2)…"),
+    row(finds("…rose steadily over 50 min on algo-2, from about 45% to 98%)…"),
         *grew([99.0] * 50, LEAK, rising(50, 40, 90))),
     row(finds(without="rose"), *grew(LEAK, [None] * 50)),
     "Only a failure for lack of GPU memory is explained by it.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import median
@@ -50,7 +50,7 @@ class MemoryGrowth:
         """The rise, as the end of a sentence about the memory."""
         where = f" on {self.host.rpartition('/')[2]}" if self.host else ""
         rise = f"from about {self.from_percent:.0f}% to {self.to_percent:.0f}%"
-        return f"rose steadily {rise} in the last {api.duration_min(self.minutes)}{where}"
+        return f"rose steadily over {api.duration_min(self.minutes)}{where}, {rise}"
 
     @property
     def evidence(self) -> dict[str, api.Scalar]:
@@ -71,25 +71,21 @@ def memory_growth(case: api.JobCase) -> MemoryGrowth | None:
     hosts = usage.series.get(api.Metric.GPU_MEMORY)
     if not hosts or not usage.period_s or usage.gap(api.Metric.GPU_MEMORY):
         return None
-    rises = [(host, points, _rise_from(case, points)) for host, points in _until_death(hosts)]
-    grown = [
-        (points[-1], host, points, start) for host, points, start in rises if start is not None
-    ]
-    if not grown:
-        return None
-    end, host, points, start = max(grown)
-    alone = len(hosts) == 1
-    return MemoryGrowth(None if alone else host, start, end, len(points) * usage.period_s / 60)
-
-
-def _until_death(hosts: Mapping[str, Series]) -> list[tuple[str, Sequence[float]]]:
-    """Each host's points up to the highest of its last ones."""
-    found = []
+    grown = []
     for host, line in hosts.items():
-        last = line.present[-LAST_POINTS:]
-        lower = len(last) - 1 - max(range(len(last)), key=lambda at: (last[at], at))
-        found.append((host, line.present[: len(line.present) - lower]))
-    return found
+        stretch = _until_death(line)
+        if (start := _rise_from(case, stretch.present)) is not None:
+            minutes = len(stretch.values) * usage.period_s / 60
+            name = host if len(hosts) > 1 else None
+            grown.append(MemoryGrowth(name, start, stretch.present[-1], minutes))
+    return max(grown, key=lambda growth: growth.to_percent, default=None)
+
+
+def _until_death(line: Series) -> Series:
+    """From the first point to the highest of the last ones."""
+    known = [at for at, value in enumerate(line.values) if value is not None]
+    end = max(known[-LAST_POINTS:], key=lambda at: (line.values[at] or 0.0, at))
+    return line.cut(known[0], end + 1)
 
 
 def _rise_from(case: api.JobCase, points: Sequence[float]) -> float | None:
