@@ -64,6 +64,7 @@ from sageaudit.rules.card import (
     HEADROOM,
     NO_GAIN,
     AccountCase,
+    Case,
     FamilyCase,
     JobCase,
     RequestCase,

@@ -250,7 +250,8 @@ class Card(Generic[CaseT]):
     """What a rule applies to and needs: the decorator that makes a function a rule.
 
     What it applies to:
-    - `scope`: the case that `check` takes; `kinds`: the kinds of jobs.
+    - `scope`: the case that `check` takes; `kinds`: the kinds of jobs. A rule of scope Case is
+      asked about each job, tuning job and request, but about no account.
     - `not_applicable`: reasons why it does not apply; the first sentence is the answer.
     - `about_cpu`: it does not apply to a job whose GPU is busy.
     - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
@@ -273,6 +274,7 @@ class Card(Generic[CaseT]):
     What follows from its findings:
     - `finds_waste`: it finds avoidable dollars in what the hosts' metrics say. Where no such rule
       can answer, the avoidable dollars of a job are not known.
+    - `severity`: of its findings without dollars, where the policy sets none; None: info.
     - `once_a_family`: advice about a setting that each run of a family repeats. It is stored for
       each run, and posted only of the first one; counted dollars are posted of each, unless the
       rule names the run that was told (`Found.said_of`).
@@ -301,6 +303,7 @@ class Card(Generic[CaseT]):
     pools: bool = False
     min_earlier: int = 0
     finds_waste: bool = False
+    severity: Severity | None = None
     once_a_family: bool = False
     asked_later: bool = False
     subsumes: AbstractSet[str] = frozenset()
@@ -319,6 +322,7 @@ class Card(Generic[CaseT]):
             compared=self.once_a_family or self.asked_later,
             tag_accepts=self.tag_accepts,
             first_step=_first_step(page),
+            severity=self.severity,
         )
         card = {field.name: getattr(self, field.name) for field in fields(self)}
         return Rule(**card, name=name, title=page.split("\n", 1)[0], page=page, check=check)

@@ -42,6 +42,8 @@ class Recording:
     account: str | None
     region: str | None
     as_read: AsRead | None = None
+    all_tags: bool = False
+    """Whether `tags` are all that the job has: an answer of AWS, not what an audit kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +121,10 @@ def of_document(document: Mapping[str, Any], prices: ListedPrices | None = None)
             account=fields.text(document, "account"),
             region=fields.text(document, "region"),
             as_read=as_read.of_document(document, prices),
+            all_tags="tags" in document and "schema" not in document,
         )
     if kind_of(document) is not None:
-        return Recording(document, _tags(document), (), None, None)
+        return Recording(document, _tags(document), (), None, None, all_tags="Tags" in document)
     raise Malformed(_TOP, f"has none of {_FORMS}")
 
 
