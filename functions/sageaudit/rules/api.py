@@ -35,6 +35,7 @@ from sageaudit.domain.bill.change import (
     CutPhase,
     DropRun,
     DropTrials,
+    RetainPool,
     SetCount,
     SetPurchase,
     SetVolume,

@@ -84,7 +84,7 @@ def search(*definitions: Mapping[str, Any]) -> Job:
 test_jobs = cases(
     RULE,
     "Without a requirement nothing is asked.",
-    row("not applicable: the policy requires nothing…", {}, ran()),
+    row("not applicable: nothing is required…", {}, ran()),
     "A switch that is off, or not set, is not what is required.",
     # The fix has the path, the value of today and the right one; there are no dollars.
     row(finds("The policy's requirements are not met: EnableNetworkIsolation is false (required: "

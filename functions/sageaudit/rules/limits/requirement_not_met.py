@@ -78,7 +78,7 @@ class _Asked:
 
 
 def _nothing_required(case: api.Case) -> str | None:
-    return None if case.policy.require else "the policy requires nothing ([require])"
+    return None if case.policy.require else "nothing is required of it ([require])"
 
 
 def _of_a_search(case: api.Case) -> str | None:
@@ -107,7 +107,7 @@ def check(case: api.Case) -> api.Outcome:
     """All requirements at once: one sentence, and a parameter for each that is not met."""
     asked = [one for each in case.policy.require.values() for one in _asked(case, each)]
     if not asked:
-        return api.NotApplicable("it has none of the settings that the policy requires")
+        return api.NotApplicable("it has none of the settings that are required")
     unknown = [one for one in asked if one.why_unknown is not None]
     unmet = [one for one in asked if one.why_unknown is None and not one.is_met]
     reasons = "; ".join(f"{one.place}: {one.why_unknown}" for one in unknown)
