@@ -9,7 +9,6 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel, WarmPool
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.judging import usd
 from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "warm-pool-candidate"
@@ -66,8 +65,8 @@ test_cases = cases(
         evidence={"runs": 4, "spared_starts": 3, "spared_waiting_s": 600, "spared_pulls_s": 900,
         "pool_s": 300}, caution="…mean of these runs…quota…"), run(), earlier=before(60, 60, 60)),
     "The volumes of the pools cost something too.",
-    # 30 GB on two hosts at $0.14 for May's 744 hours: 225 s less of pull, 75 s more of pool.
-    row(finds(usd=usd(Decimal(150) / 3600 * (Decimal("0.46") + Decimal(60) / 744 * Decimal("0.14")))),
+    # 150 s less at $0.46 and, for 60 GB at $0.14 in May, 60 x 0.14 / 744 = $0.0113 an hour.
+    row(finds(usd="0.019637"),
         run(volume_gb=30), earlier=before(60, 60, 60)),
     "A pool that costs more than the pulls buys less waiting, and has no dollars.",
     # Gaps of 5 minutes: 3 x 300 s and 360 s of pool, 21 min ($0.16), for 15 min of pulls ($0.12).
