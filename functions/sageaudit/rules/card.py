@@ -17,13 +17,13 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.like_runs import tried_types
+from sageaudit.domain.audit.like_runs import dearer_steps, family_types, tried_types
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.family_type import RECENT_RUNS, smallest_types
 from sageaudit.domain.bill.finding import Outcome, RuleName, Severity
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, Resizes
-from sageaudit.domain.bill.tried_types import TriedType
+from sageaudit.domain.bill.tried_types import DearerStep, FamilyTypes
 from sageaudit.domain.job.job import Job, duration_min
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Tuning
@@ -171,10 +171,18 @@ class JobCase(_OnTypes, Case):
         needs = (need for need in known if need or (self.follows and need is not None))
         return tuple(islice(needs, RECENT_RUNS))
 
-    def _tried(self) -> tuple[TriedType, ...]:
+    @property
+    def dearer_steps(self) -> tuple[DearerStep, ...] | None:
+        """The steps to a smaller type that made the family's runs dearer; None: not known."""
+        if self.earlier is None:
+            return None
+        tried = tried_types(self.job, self.bill.total_usd, self.runs, self.market)
+        return dearer_steps(self.job, tried, self.runs)
+
+    def _tried(self) -> FamilyTypes:
         if not self.runs:
-            return ()
-        return tried_types(self.job, self.bill.total_usd, self.runs, self.market)
+            return FamilyTypes()
+        return family_types(self.job, self.bill.total_usd, self.runs, self.market)
 
     @property
     def runs_alike(self) -> tuple[EarlierRun, ...]:

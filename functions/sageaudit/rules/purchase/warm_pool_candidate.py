@@ -23,7 +23,7 @@ Sources: SageMaker guide, managed warm pools: billed while retained, at most 3,6
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from statistics import median
@@ -162,7 +162,7 @@ def _starts(case: api.FamilyCase) -> list[_Start]:
     """This run and the earlier ones on the same instances without a pool, newest first."""
     pulls = _pulls_known(case)
     job = case.job
-    own = {name: job.phase_s(name) or _ZERO for name in _PULLS}
+    own: Mapping[str, Decimal] = {name: job.phase_s(name) or _ZERO for name in _PULLS}
     rows = [(times_of(job), own, job.elapsed_s)]
     rows += [
         (times_of_earlier(run), run.facts.phase_s, run.facts.elapsed_s)
