@@ -118,7 +118,7 @@ def test_a_channel_has_its_address_and_its_max_per_hour() -> None:
 
 def test_the_tag_of_a_route_is_read_and_kept() -> None:
     """As that of any other section."""
-    assert "squad" in read(f'{CHANNELS}[[route]]\ntag = "squad=a"\nto = ["ml"]').tags_read
+    assert "squad" in read(f'{CHANNELS}[[route]]\ntag = "squad=a"\nto = ["ml"]').tags_read.values
 
 
 @pytest.mark.parametrize(

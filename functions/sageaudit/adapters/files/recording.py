@@ -43,6 +43,8 @@ class Recording:
     account: str | None
     region: str | None
     as_read: AsRead | None = None
+    all_tags: bool = False
+    """Whether `tags` are all that the job has: an answer of AWS, not what an audit kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +123,11 @@ def of_document(document: Mapping[str, Any], prices: ListedPrices | None = None)
             account=fields.text(document, "account"),
             region=fields.text(document, "region"),
             as_read=as_read.of_document(document, prices),
+            all_tags="tags" in document and "schema" not in document,
         )
     if (kind := kind_of(document)) is not None:
         _check_name(document, kind)
-        return Recording(document, _tags(document), (), None, None)
+        return Recording(document, _tags(document), (), None, None, all_tags="Tags" in document)
     raise Malformed(_TOP, f"has none of {_FORMS}")
 
 

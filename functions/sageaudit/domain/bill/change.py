@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase
+from sageaudit.domain.job.parts import WarmPool
 
 
 class Stage(enum.IntEnum):
@@ -162,6 +163,23 @@ class ShortenPool:
 
 
 @dataclass(frozen=True, slots=True)
+class RetainPool:
+    """The run starts on the pool of the one before, without `pull_s` seconds of image pull, and
+    leaves a pool of its own for `retained_s` seconds.
+    """
+
+    pull_s: Decimal
+    retained_s: Decimal
+    keep_alive_s: int
+    stage = Stage.WARM_POOL
+
+    def apply(self, job: Job) -> Job:
+        """The pull is part of Downloading."""
+        pool = WarmPool("Terminated", self.keep_alive_s, self.retained_s)
+        return replace(CutPhase("Downloading", self.pull_s).apply(job), warm_pool=pool)
+
+
+@dataclass(frozen=True, slots=True)
 class SetVolume:
     """Every instance gets a volume of `volume_gb` GB."""
 
@@ -193,6 +211,7 @@ Change = (
     | SetTypeCount
     | SetPurchase
     | ShortenPool
+    | RetainPool
     | SetVolume
     | DropTrials
 )

@@ -18,6 +18,7 @@ from sageaudit.domain.job.parts import (
     Upload,
     WarmPool,
 )
+from sageaudit.domain.job.settings import SettingValue
 
 
 class Purchase(enum.StrEnum):
@@ -181,6 +182,11 @@ class Job:
     free: str | None = None
     """Why AWS does not bill it (built-in Debugger rules), or None."""
     tags: Mapping[str, str] = field(default_factory=dict)
+    tags_set: Mapping[str, bool] = field(default_factory=dict)
+    """Whether a tag has a value, of those that are known; the value need not be kept."""
+    settings: Mapping[str, Mapping[str, SettingValue]] = field(default_factory=dict)
+    """What a policy may require: by setting, the values at its paths, of a tuning job one a
+    definition. Without a setting that the answer says nothing of."""
     fingerprint: str | None = None
     data_pinned: bool | None = None
     """True when all inputs name a version, so that the same inputs mean the same data."""

@@ -2,6 +2,9 @@
 
 What it checks: The job failed after it had started, or was stopped and left neither artifact nor
     checkpoints. A failure for lack of GPU memory or host memory is named, with how full it was.
+    It is also said if GPU memory rose steadily until then: over at least 25 points the median of
+    each fifth of the active minutes was above the one before, by 10 points in all, to 80% or more.
+    At most three quarters of the rise came within two fifths, and no point fell by half of it.
 Why it costs: Failed and stopped jobs are billed from TrainingStartTime to TrainingEndTime like any
     other.
 Saving: The whole bill of the run, as lost. A resumed run may keep a part of the work if there is a
@@ -13,15 +16,17 @@ When it is wrong: A job that writes its results or its checkpoints itself (to S3
     tracker) may have left something. Two kinds of runs are not lost: a trial that its tuning job
     stopped early, and a run that a time limit ended with an artifact or checkpoints. If a limit
     ended it with nothing, limit-hit counts it. Exit code 137 says that a process was killed,
-    usually for lack of memory.
+    usually for lack of memory. Of several GPUs CloudWatch has the mean alone: one that fills up
+    beside idle ones is not seen to grow, and a gap in the points hides a growth.
 What to do: Read the end of its log before the next try, and start that from checkpoints if there
     are any. For lack of GPU memory: a smaller batch with gradient accumulation, or a GPU with more
-    memory; of host memory: fewer data-loader workers, or a larger type, which makes all runs of the
-    family dearer. A short run on one small instance, or local mode, finds most client and code
-    errors for cents.
+    memory; if it rose steadily, find what keeps growing first. For lack of host memory: fewer
+    data-loader workers, or a larger type, which makes all runs of the family dearer. A short run on
+    one small instance, or local mode, finds most client and code errors for cents.
 Sources: botocore, DescribeTrainingJob.TrainingEndTime: billed between start and end, failed jobs
     included; RetryStrategy: for InternalServerError only. SageMaker guide, checkpoints: SageMaker
-    copies /opt/ml/checkpoints to S3 while the job runs. POSIX: 137 is 128 + SIGKILL.
+    copies /opt/ml/checkpoints to S3 while the job runs. POSIX: 137 is 128 + SIGKILL. SageMaker
+    Debugger, GPUMemoryIncrease: fires at an increase of 5%.
 """
 
 from __future__ import annotations
@@ -31,6 +36,7 @@ from sageaudit.domain.job.phases import is_work
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import MemoryFailure, memory_failure, not_lost, retry_fix
 from sageaudit.rules.limits.idle_run import IdleRun, mostly_idle
+from sageaudit.rules.limits.memory_growth import GROWTH_THRESHOLDS
 
 _READ = (
     "Read the end of its log before the next try, and start that from checkpoints if there are any"
@@ -45,7 +51,7 @@ CHECKPOINTS_FROM = api.Threshold(
     id="SA602",
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM},
-    thresholds=(CHECKPOINTS_FROM,),
+    thresholds=(CHECKPOINTS_FROM, *GROWTH_THRESHOLDS),
     not_applicable=(api.free,),
     tag_accepts=False,
 )
