@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -38,15 +39,7 @@ class _RecordedFile:
 
     def audit(self, number: int, policy: Policy, history: History, *, lasts: bool) -> None:
         """Audits one of its jobs, and records the audit."""
-        job = self.jobs[number]
-        listed = job.listed
-        ended = JobEnded(listed.ref, listed.status, listed.created_at, listed.ended_at, {})
-        deps = job.dependencies(history, policy, history_lasts=lasts)
-        now = job.final_at if lasts else job.read_at
-        outcome = audit_finished_job(ended, deps, now=now, caller=Caller.PERSON, again=True)
-        self.audits[number] = None
-        if isinstance(outcome, Audited) and outcome.document["unauditable"] is None:
-            self.audits[number] = outcome
+        self.audits[number] = audit_job(self.jobs[number], policy, history, lasts=lasts)
 
     def document(self, policy: Policy) -> AuditDocument:
         """The audit of its job; of a tuning job, with its training jobs. Raises BadRecording."""
@@ -64,6 +57,28 @@ class _RecordedFile:
         children = [Child(one.document, one.audit.job.final_metrics) for one in audits if one.audit]
         now, ruleset = max(job.read_at for job in self.jobs), catalogue.ruleset()
         return document(audit_tuning(None, children, policy, ruleset, now=now), documents)
+
+
+def audit_job(
+    job: RecordedJob, policy: Policy, history: History, *, lasts: bool = True
+) -> Audited | None:
+    """Audits a recorded job as a live one, and records the audit; None if it cannot be audited.
+
+    In a history that `lasts`, the audit is final: it is made as of a day after the job's end.
+    """
+    listed = job.listed
+    ended = JobEnded(listed.ref, listed.status, listed.created_at, listed.ended_at, {})
+    deps = job.dependencies(history, policy, history_lasts=lasts)
+    now = job.final_at if lasts else job.read_at
+    outcome = audit_finished_job(ended, deps, now=now, caller=Caller.PERSON, again=True)
+    if isinstance(outcome, Audited) and outcome.document["unauditable"] is None:
+        return outcome
+    return None
+
+
+def in_order_of_ends(job: RecordedJob) -> tuple[datetime, bool]:
+    """The sort key of jobs to be audited: by end, a tuning job after its training jobs."""
+    return job.read_at, job.is_rollup
 
 
 def audit_recordings(
@@ -113,7 +128,7 @@ def _audits(
 ) -> Iterator[None]:
     """Audits all jobs in the order of their ends, tuning jobs after their training jobs."""
     jobs = [(job, number, file) for file in files for number, job in enumerate(file.jobs)]
-    for _, number, file in sorted(jobs, key=lambda row: (row[0].read_at, row[0].is_rollup)):
+    for _, number, file in sorted(jobs, key=lambda row: in_order_of_ends(row[0])):
         file.audit(number, policy, history, lasts=lasts)
         yield
 
