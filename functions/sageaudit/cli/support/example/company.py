@@ -50,9 +50,9 @@ _TRY = Workload(
 WORKLOADS = (
     # The code works on one of four GPUs. After four weeks the team follows the advice.
     Workload(
-        name="tile-classifier", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g4dn.12xlarge",
+        name="map-tiles", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g4dn.12xlarge",
         work=(Work(180, cores=5.6, gib=20, gpus=0.72, gpu_gib=9.4),), team=_VISION, place=HOME,
-        days=range(0, DAYS, 2), hour=2, answer=_checkpoints("tile-classifier", "maps"),
+        days=range(0, DAYS, 2), hour=2, answer=_checkpoints("map-tiles", "maps"),
         changes=((27, 0, {"instance": "ml.g4dn.2xlarge"}),),
     ),
     # A large model on eight busy GPUs. One run hangs after four hours, until somebody stops it.
@@ -152,13 +152,21 @@ def recordings(last_day: date) -> Iterator[dict[str, Any]]:
 
 def _run(workload: Workload, day: int, count: int, last_day: date) -> Run:
     """The run of a day, counted back from the last one."""
-    fields = [change for first, last, change in workload.changes if last <= day <= first]
     seed = f"{workload.name} {day} {workload.hour}"
+    odd = sum(seed.encode())  # differs from run to run, and not from one last day to another
     midnight = datetime.combine(last_day - timedelta(days=day), time(), UTC)
-    begin = midnight + timedelta(hours=workload.hour, seconds=37 * (sum(seed.encode()) % 60))
-    name = f"{workload.name}-{count}"
-    if not workload.numbered:
-        name = f"{workload.name}-{begin:%Y-%m-%d-%H-%M-%S}-{sum(seed.encode()) % 1000:03d}"
-    for change in fields:
-        workload = replace(workload, **change)
+    begin = midnight + timedelta(hours=workload.hour, seconds=37 * (odd % 60))
+    name = _name(workload, begin, count, odd % 1000)
+    for first, last, change in workload.changes:
+        if last <= day <= first:
+            workload = replace(workload, **change)
     return Run(workload, name, begin, seed)
+
+
+def _name(workload: Workload, begin: datetime, count: int, milliseconds: int) -> str:
+    """As SageMaker's Python SDK names jobs, unless the company counts them."""
+    if workload.numbered:
+        return f"{workload.name}-{count}"
+    if workload.kind is JobKind.TUNING:
+        return f"{workload.name}-{begin:%y%m%d-%H%M}"
+    return f"{workload.name}-{begin:%Y-%m-%d-%H-%M-%S}-{milliseconds:03d}"
