@@ -18,8 +18,9 @@ from sageaudit.domain.job.kinds import JobKind
 DAYS = 56
 HOME, EUROPE = Place("111122223333", "us-east-1"), Place("444455556666", "eu-west-1")
 """The numbers that AWS's documents use for accounts that do not exist."""
-_AWS_IMAGES = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
-PYTORCH = f"{_AWS_IMAGES}/pytorch-training:2.5.1-gpu-py311-cu124-ubuntu22.04-sagemaker"
+_PYTORCH = "pytorch-training:2.5.1-gpu-py311-cu124-ubuntu22.04-sagemaker"
+PYTORCH = f"763104351884.dkr.ecr.{HOME.region}.amazonaws.com/{_PYTORCH}"
+PYTORCH_EU = f"763104351884.dkr.ecr.{EUROPE.region}.amazonaws.com/{_PYTORCH}"
 _BUILT_IN = "683313688378.dkr.ecr.us-east-1.amazonaws.com"
 XGBOOST = f"{_BUILT_IN}/sagemaker-xgboost:1.7-1"
 SKLEARN = f"{_BUILT_IN}/sagemaker-scikit-learn:1.2-1-cpu-py3"
@@ -100,7 +101,7 @@ WORKLOADS = (
     ),
     # Old GPUs do almost nothing in a batch transform of the second account.
     Workload(
-        name="catalog-scoring", kind=JobKind.TRANSFORM, image=PYTORCH, instance="ml.p3.2xlarge",
+        name="catalog-scoring", kind=JobKind.TRANSFORM, image=PYTORCH_EU, instance="ml.p3.2xlarge",
         work=(Work(75, cores=2.2, gib=9, gpus=0.07, gpu_gib=2.5),), team=_SALES, place=EUROPE,
         hosts=2, days=range(1, DAYS, 3), hour=5,
     ),
@@ -123,9 +124,9 @@ WORKLOADS = (
         work=(Work(90, cores=20, gib=60, gpus=3.6, gpu_gib=80),), team=_SPEECH, place=HOME,
         days=range(9, DAYS, 4), hour=12, download_min=32,
     ),
-    # Three runs in a row fail for GPU memory, then it is repaired.
+    # In the last week three runs in a row need more GPU memory than there is.
     Workload(
-        name="geo-embeddings", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g5.4xlarge",
+        name="geo-embeddings", kind=JobKind.TRAINING, image=PYTORCH_EU, instance="ml.g5.4xlarge",
         work=(Work(150, cores=12, gib=40, gpus=0.9, gpu_gib=21),), team=_VISION, place=EUROPE,
         days=range(0, DAYS, 3), hour=8,
         changes=(
@@ -135,7 +136,8 @@ WORKLOADS = (
             }),
         ),
     ),
-    # Somebody tries things from a notebook, on a large instance. One try in four fails at once.
+    # In the last week somebody tries things from a notebook, on a large instance. Some tries fail
+    # at once.
     *(replace(_TRY, hour=hour, days=range(hour % 2, 7, 2)) for hour in (13, 14, 15)),
     replace(
         _TRY, work=(Work(4, cores=1.1, gib=5),), status="Failed", failure=CODE_ERROR,

@@ -10,6 +10,7 @@ from typing import Any
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.support.example.workload import Run, Work, Workload
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.prices.market import InstanceType
 
 _MINUTELY_UP_TO_MIN = 240
 """Longer runs have a point every 5 minutes, which makes the history in seconds."""
@@ -74,22 +75,19 @@ def _values(
         most |= {"GPUUtilization": 100 * on.gpus, "GPUMemoryUtilization": 100 * on.gpus}
     points: dict[str, list[float | None]] = {metric: [] for metric in most}
     for work in minutes:
-        means = {} if work is None else _means(work, float(on.memory_gib), on.gpu_memory_gib)
+        means = {} if work is None else _means(work, on)
         for metric, values in points.items():
-            if (mean := means.get(metric)) is None:
-                values.append(None)
-            else:
-                value = dice.gauss(mean, mean * _SPREADS[metric])
-                values.append(round(min(max(value, 0.0), most[metric]), 2))
+            mean, spread = means.get(metric), _SPREADS[metric]
+            value = None if mean is None else dice.gauss(mean, mean * spread)
+            values.append(None if value is None else round(min(max(value, 0), most[metric]), 2))
     return points
 
 
-def _means(work: Work, memory_gib: float, gpu_memory_gib: object) -> dict[str, float]:
-    device_gib = float(str(gpu_memory_gib)) if gpu_memory_gib else 1.0
+def _means(work: Work, on: InstanceType) -> dict[str, float]:
     return {
         "CPUUtilization": 100 * work.cores,
-        "MemoryUtilization": 100 * work.gib / memory_gib,
+        "MemoryUtilization": 100 * work.gib / float(on.memory_gib),
         "DiskUtilization": 12.0,
         "GPUUtilization": 100 * work.gpus,
-        "GPUMemoryUtilization": 100 * work.gpu_gib / device_gib,
+        "GPUMemoryUtilization": 100 * work.gpu_gib / float(on.gpu_memory_gib or 1),
     }
