@@ -56,11 +56,10 @@ def test_it_writes_beside_the_users_own_history(run: Run, tmp_path: Path) -> Non
         done = run("demo")
         assert done.exit_code == 0, done.stderr
         path = tmp_path / "data" / "sageaudit" / "example-company.db"
-        first, *_ = done.stdout.splitlines()
-        assert first == (
-            "The example company is made up. 96 audits of its jobs, the last of 2026-11-27, were"
-            f" written to {path}"
-        )
+        assert done.stdout.splitlines()[:2] == [
+            "The example company is made up: 96 audits of its jobs, the last of 2026-11-27.",
+            f"Written to {path}",
+        ]
         assert question("advice", path) in done.stdout
     assert not (path.parent / "history.db").exists()
 

@@ -43,7 +43,7 @@ Examples:
 def demo(path: Path | None) -> None:
     """Writes the history of a made-up company, to try the commands on.
 
-    The example company ran about 400 jobs in the eight weeks until yesterday. Its jobs are made up
+    The example company ran about 300 jobs in the eight weeks until yesterday. Its jobs are made up
     and audited as recorded jobs are; AWS is not asked. Your own history is not touched.
     """
     if path is None:
@@ -55,8 +55,8 @@ def demo(path: Path | None) -> None:
         audits = example_history.record_example(opened.history, last_day)
         count = sum(1 for _ in with_progress(audits, "made-up job", "auditing"))
     click.echo(
-        f"The example company is made up. {counted(count, 'audit')} of its jobs, the last of"
-        f" {last_day}, were written to {terminal(str(path))}\n\nAsk it:"
+        f"The example company is made up: {counted(count, 'audit')} of its jobs, the last of"
+        f" {last_day}.\nWritten to {terminal(str(path))}\n\nAsk it:"
     )
     for words, about in QUESTIONS:
         click.echo(f"\n# {about}\n{question(words, path)}")
