@@ -13,7 +13,7 @@ PYTEST_FLAGS ?= --numprocesses auto --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all browser near check lint format synth golden docs release rule dist bench dynamodb linters audit-packages mutants faults fuzz lock deploy clean
+.PHONY: help demo test test-all browser near check lint format synth golden docs picture release rule dist bench dynamodb linters audit-packages mutants faults fuzz lock deploy clean
 
 help: ## shows what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -69,6 +69,9 @@ docs: $(READY) ## rewrites all pages, and parts of pages, that are made
 	@$(RUN)/python -m docs.build_alarms
 	@$(RUN)/python -m docs.build_running_cost
 	@$(RUN)/python -m docs.build_schemas
+
+picture: $(READY) ## takes the README's picture of the example company's report; needs Chromium
+	@$(RUN)/python -m tools.screenshot
 
 dist: $(READY) ## builds the wheel and checks it in a clean environment
 	@$(RUN)/python -m tools.dist

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import textwrap
+from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
@@ -16,31 +18,45 @@ from sageaudit.output.text.card import WIDTH
 
 ROOT = Path(__file__).parent.parent
 RECORDINGS = ROOT / "local" / "recordings"
+COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
+"""The one recording that is made up."""
 _FIXES = "What to change in "
 """Begins the part with the fixes; the row of the third family begins with 3."""
 
 
 def pages() -> dict[Path, str]:
-    """README.md with the result in short, docs/scan.md with the beginning of the ranking, and
-    docs/messages.md with a message as on a phone.
+    """README.md with the result of the real jobs in short, docs/scan.md with the beginning of the
+    ranking of all samples, and docs/messages.md with a message as on a phone.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        history = str(Path(folder, "demo.db"))
-        scanned = printed("scan", "--recordings", str(RECORDINGS), "--history", history)
-    ranking = [*takewhile(lambda line: not line.startswith("3."), scanned)]
-    headline = [*takewhile(lambda line: not line.startswith("ended "), ranking)]
-    fixes = ranking[next(at for at, line in enumerate(ranking) if line.startswith(_FIXES)) :]
+    ranking, real = _ranking(sorted(RECORDINGS.glob("*.json"))), _ranking(real_recordings())
+    headline = [*takewhile(lambda line: not line.startswith("ended "), real)]
+    fixes = real[next(at for at, line in enumerate(real) if line.startswith(_FIXES)) :]
+    first_fix = [*takewhile(lambda line: not line.startswith("2."), fixes)]
     parts = {
-        ROOT / "README.md": {"result": _block([*headline, "...", *fixes])},
+        ROOT / "README.md": {"result": _block([*headline, "...", *first_fix, "..."])},
         ROOT / "docs" / "scan.md": {"ranking": _block(ranking)},
         ROOT / "docs" / "messages.md": {"message": _block(message())},
     }
     return {page: with_parts(page.read_text("utf-8"), made) for page, made in parts.items()}
 
 
+def real_recordings() -> list[Path]:
+    """The recordings of jobs that really ran."""
+    return [path for path in sorted(RECORDINGS.glob("*.json")) if path != COMPOSED]
+
+
+def _ranking(recordings: Sequence[Path]) -> list[str]:
+    """What a scan of these recordings prints, up to the fix of the second family."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path in recordings:
+            shutil.copy(path, folder)
+        scanned = printed("scan", "--recordings", folder, "--history", f"{folder}/history.db")
+    return [*takewhile(lambda line: not line.startswith("3."), scanned)]
+
+
 def message() -> list[str]:
     """The rows of a message, without the marks of bold text and code."""
-    lines = printed("notify", "--recording", str(RECORDINGS / "composed-g4dn-12xlarge.json"))
+    lines = printed("notify", "--recording", str(COMPOSED))
     return [row for line in lines for row in textwrap.wrap(re.sub("[*`]", "", line), WIDTH)]
 
 

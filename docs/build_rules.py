@@ -15,11 +15,18 @@ FOLDER = Path(__file__).parent / "rules"
 _INDEX = """\
 # Rules
 
+**On whose jobs the table was measured:** on made-up jobs, which this project wrote for its own
+tests. It shows whether a rule does what its page says. How often a rule is right in real accounts
+is not known yet: no figure here is of a user's account, and there are few
+[recorded jobs](#other-measurements).
+
 Each page has the rule's reasons and thresholds, a job in which it finds something, and one in
 which it does not. The last three columns are shares from 0 to 1, measured on jobs whose waste is
 known. *Precision* is the share of its findings that are right. *Recall* is the share of the waste
 that it found, by count. *Dollars* is the share of the dollars that it counted that lie within the
 upper limit that experts set. An empty cell: no such job, or no dollars.
+
+## Other measurements
 
 - On generated jobs whose waste is known, every rule reaches 95% precision and recall
   ([table](../../tests/golden/labelled/confusion.txt)). The columns below include the jobs of the
@@ -40,6 +47,8 @@ upper limit that experts set. An empty cell: no such job, or no dollars.
 A rule whose metrics are missing answers "unknown". In an audit, `judged` is `yes`, `partly` or
 `no`, and `not_judged` says what is missing and what to do. Without metrics of the instances,
 *avoidable* is unknown, not $0.00 ([decision 0013](../decisions/0013-not-judged-is-not-zero.md)).
+
+## All rules
 
 | id | rule | finds | jobs | precision | recall | dollars |
 |---|---|---|---|--:|--:|--:|

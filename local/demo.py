@@ -1,11 +1,13 @@
 """`make demo`: recorded jobs end on the local AWS, and the results are printed.
 
 The results are read where a user would read them: from the history's table, from a subscriber of
-the topic, and from the posts to Slack.
+the topic, and from the posts to Slack. For what needs weeks of jobs, the history of the example
+company is written, as by `sageaudit demo`.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -24,6 +26,7 @@ from sageaudit import __version__
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.prices import packaged
+from sageaudit.cli.commands.demo import demo as example_command
 from sageaudit.domain.audit.record import FindingRow, Head, RunQuery
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.listed import Period
@@ -40,6 +43,7 @@ from sageaudit.workflows.report import contents as report_contents
 ROOT = Path(__file__).parents[1]
 POLICY = Path(__file__).parent / "policy.toml"
 REPORT = ROOT / "build" / "demo-report.html"
+EXAMPLE = ROOT / "build" / "example-company.db"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 """A made-up run: no public recording has several GPUs and every metric that its fix needs."""
 RULE = "gpu-underused"
@@ -59,7 +63,18 @@ def main() -> int:
         slack_stand_in() as slack,
         local_aws(jobs[0].ended_at, policy=policy, transport=slack.transport) as aws,
     ):
-        return play(jobs, policy, aws, slack)
+        code = play(jobs, policy, aws, slack)
+    if not code:
+        show_example()
+    return code
+
+
+def show_example() -> None:
+    """Writes the history of the example company, and prints what to ask it."""
+    console = Console()
+    console.print(Text("\nWeeks of jobs, which advice, savings and changes need", "bold"))
+    print("The commands below are in .venv/bin.")
+    example_command.main(["--history", os.path.relpath(EXAMPLE)], standalone_mode=False)
 
 
 def play(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: SlackStandIn) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from local import example
 from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
@@ -16,6 +17,7 @@ from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.asked import fill
 from tests.fakes.command_line import Result, Run
 from tests.fakes.live_account import LiveAccount, live_account
+from tests.fakes.once import once
 
 
 @pytest.fixture
@@ -47,6 +49,16 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with SqliteHistory(path) as history:
         fill(history, 150)
     return path
+
+
+@pytest.fixture(scope="session")
+def company(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The history of the example company, up to its fixed last day. Nothing is written to it."""
+
+    def write(folder: Path) -> None:
+        example.write(folder / "example.db")
+
+    return once(tmp_path_factory, "example-company", write) / "example.db"
 
 
 @pytest.fixture(scope="module")

@@ -92,6 +92,7 @@ def test_it_holds_what_the_handlers_import_and_no_command_line(lambda_asset: Pat
     assert (package / "workflows" / "audit" / "run.py").exists()
     assert list((package / "data").glob("*.json"))
     assert not [folder for folder in NOT_ON_LAMBDA if (package / folder).exists()]
+    assert not [*package.rglob("example*")], "the example company"
     assert (package / version.BUILT).is_file()
     assert version.version_of(package) == catalogue.version()
     size = sum(path.stat().st_size for path in lambda_asset.rglob("*") if path.is_file())

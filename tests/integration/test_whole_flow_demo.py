@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
 from local import demo
 from local.recorded import RecordedJob, of_file, recorded_jobs
 from sageaudit.adapters.files.policy_file import load
+from sageaudit.cli.support.example import company
 from tests.integration.whole_flow import Scene, a_failed_job, recorded, scene, tuning_set
 
 
@@ -123,3 +125,17 @@ def test_children_are_added_up(played: Played) -> None:
     document = played.scene.audit(tuning)
     assert document["rollup"]
     assert document["bill"]["total_usd"] == sum(parts)
+
+
+def test_the_demo_writes_weeks_of_a_made_up_company(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beside the recorded jobs, in a file of its own, with what to ask it."""
+    alone = [one for one in company.WORKLOADS if one.name == "map-tiles"]
+    monkeypatch.setattr(company, "WORKLOADS", alone)
+    monkeypatch.setattr(demo, "EXAMPLE", tmp_path / "example.db")
+    demo.show_example()
+    shown = capsys.readouterr().out
+    assert "The example company is made up: 28 audits" in shown
+    assert "sageaudit savings --history" in shown
+    assert demo.EXAMPLE.is_file()

@@ -27,7 +27,7 @@ GROUPS = {
         "export",
     ),
     "Prices and rules": ("prices", "rules", "what-if", "reconcile"),
-    "Set up and operate": ("doctor", "backfill", "notify", "redrive"),
+    "Set up and operate": ("demo", "doctor", "backfill", "notify", "redrive"),
 }
 """Every command under the heading of the help that it stands under."""
 SHORT = {"families": ("by", "family"), "owners": ("by", "owner"), "trend": ("by", "week")}

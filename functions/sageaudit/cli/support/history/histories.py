@@ -73,7 +73,7 @@ def open_history(
         return HistorySource(of_table, decisions, table, session)
     path = history or default_path()
     if history is None and create:
-        _make_folder(path.parent)
+        make_folder(path.parent)
     if history is None and not create and not _exists(path):
         raise NoHistory(
             "there is no history yet: make one with `sageaudit scan`, or name one with --history"
@@ -121,7 +121,8 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Makes the folder of a history, readable by its owner alone. Raises HistoryDenied."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -42,22 +43,15 @@ class _RecordedFile:
 
         Raises HistoryFileError; any other error is this job's alone, and is kept beside it.
         """
-        job = self.jobs[number]
-        listed = job.listed
-        ended = JobEnded(listed.ref, listed.status, listed.created_at, listed.ended_at, {})
-        now = job.final_at if lasts else job.read_at
-        why = "it cannot be audited"
+        job, why = self.jobs[number], "it cannot be audited"
         try:
-            deps = job.dependencies(history, policy, history_lasts=lasts)
-            outcome = audit_finished_job(ended, deps, now=now, caller=Caller.PERSON, again=True)
+            audited = audit_recorded_job(job, policy, history, lasts=lasts)
         except HistoryFileError:
             raise
         except SageauditError as error:
-            outcome, why = None, str(error)
-        if isinstance(outcome, Audited) and outcome.document["unauditable"] is None:
-            self.audits[number] = outcome
-        else:
-            self.audits[number] = BadRecording(f"{self.name}: {listed.ref.name}: {why}")
+            audited, why = None, str(error)
+        failed = BadRecording(f"{self.name}: {job.listed.ref.name}: {why}")
+        self.audits[number] = failed if audited is None else audited
 
     def document(self, policy: Policy) -> AuditDocument:
         """The audit of its job; of a tuning job, with its training jobs. Raises BadRecording."""
@@ -76,6 +70,28 @@ class _RecordedFile:
         children = [Child(one.document, one.audit.job.final_metrics) for one in audits if one.audit]
         now, ruleset = max(job.read_at for job in self.jobs), catalogue.ruleset()
         return document(audit_tuning(None, children, policy, ruleset, now=now), documents)
+
+
+def audit_recorded_job(
+    job: RecordedJob, policy: Policy, history: History, *, lasts: bool = True
+) -> Audited | None:
+    """Audits a recorded job as a live one, and records the audit; None if it cannot be audited.
+
+    In a history that `lasts`, the audit is final: it is made as of a day after the job's end.
+    """
+    listed = job.listed
+    ended = JobEnded(listed.ref, listed.status, listed.created_at, listed.ended_at, {})
+    deps = job.dependencies(history, policy, history_lasts=lasts)
+    now = job.final_at if lasts else job.read_at
+    outcome = audit_finished_job(ended, deps, now=now, caller=Caller.PERSON, again=True)
+    if isinstance(outcome, Audited) and outcome.document["unauditable"] is None:
+        return outcome
+    return None
+
+
+def in_order_of_ends(job: RecordedJob) -> tuple[datetime, bool]:
+    """The sort key of jobs to be audited: by end, a tuning job after its training jobs."""
+    return job.read_at, job.is_rollup
 
 
 def audit_recordings(
@@ -125,7 +141,7 @@ def _audits(
 ) -> Iterator[None]:
     """Audits all jobs in the order of their ends, tuning jobs after their training jobs."""
     jobs = [(job, number, file) for file in files for number, job in enumerate(file.jobs)]
-    for _, number, file in sorted(jobs, key=lambda row: (row[0].read_at, row[0].is_rollup)):
+    for _, number, file in sorted(jobs, key=lambda row: in_order_of_ends(row[0])):
         file.audit(number, policy, history, lasts=lasts)
         yield
 

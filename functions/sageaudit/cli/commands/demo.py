@@ -1,0 +1,67 @@
+"""`sageaudit demo`: writes the history of a made-up company, and says what to ask it."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import timedelta
+from pathlib import Path
+
+import click
+
+from sageaudit.cli.support.example import example_history
+from sageaudit.cli.support.history import asking, histories
+from sageaudit.cli.support.history.progress import with_progress
+from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.words import counted
+
+QUESTIONS = (
+    ("by week", "what it spent, and how much of that was avoidable or lost"),
+    ("top --limit 5", "the most wasteful jobs"),
+    ("show speech-encoder-24", "why one of them cost so much, and what to change"),
+    ("advice", "what was advised"),
+    ("savings", "what followed advice saved, by the bills before and after"),
+    ("changes --since 7d", "which families cost more, cost less, are new or gone"),
+    ("history --owner ana --since 7d", "the newest audits of one person's jobs"),
+    ("report -o example.html", "the last 30 days as a page"),
+)
+"""What the example answers, and what each question is about."""
+_EPILOG = """\b
+Examples:
+  sageaudit demo
+  sageaudit demo --history example.db"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option(
+    "--history",
+    "path",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write; by default example-company.db in your data folder. An earlier example is"
+    " replaced, a history with other audits never.",
+)
+def demo(path: Path | None) -> None:
+    """Writes the history of a made-up company, to try the commands on.
+
+    The example company ran about 300 jobs in the eight weeks until yesterday. Its jobs are made up
+    and audited as recorded jobs are; AWS is not asked. Your own history is not touched.
+    """
+    if path is None:
+        path = example_history.default_path()
+        histories.make_folder(path.parent)
+    example_history.remove_example(path)
+    last_day = asking.now().date() - timedelta(days=1)
+    with histories.open_history(path, None, None, None, create=True) as opened:
+        audits = example_history.record_example(opened.history, last_day)
+        count = sum(1 for _ in with_progress(audits, "made-up job", "auditing"))
+    click.echo(
+        f"The example company is made up: {counted(count, 'audit')} of its jobs, the last of"
+        f" {last_day}.\nWritten to {terminal(str(path))}\n\nAsk it:"
+    )
+    for words, about in QUESTIONS:
+        click.echo(f"\n# {about}\n{question(words, path)}")
+
+
+def question(words: str, path: Path) -> str:
+    """The command that asks this history, to be pasted into a shell."""
+    return f"sageaudit {words} --history {terminal(shlex.quote(str(path)))}"

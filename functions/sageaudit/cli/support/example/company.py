@@ -1,0 +1,174 @@
+"""The example company: what it ran in eight weeks. All of it is made up.
+
+A small team in two accounts. Each workload has a story, which its comment tells; what an audit
+finds in it is not written anywhere here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from sageaudit.cli.support.example.recordings import recording
+from sageaudit.cli.support.example.workload import Place, Run, Team, Work, Workload
+from sageaudit.domain.job.kinds import JobKind
+
+DAYS = 56
+HOME, EUROPE = Place("111122223333", "us-east-1"), Place("444455556666", "eu-west-1")
+"""The numbers that AWS's documents use for accounts that do not exist."""
+_PYTORCH = "pytorch-training:2.5.1-gpu-py311-cu124-ubuntu22.04-sagemaker"
+PYTORCH = f"763104351884.dkr.ecr.{HOME.region}.amazonaws.com/{_PYTORCH}"
+PYTORCH_EU = f"763104351884.dkr.ecr.{EUROPE.region}.amazonaws.com/{_PYTORCH}"
+_BUILT_IN = "683313688378.dkr.ecr.us-east-1.amazonaws.com"
+XGBOOST = f"{_BUILT_IN}/sagemaker-xgboost:1.7-1"
+SKLEARN = f"{_BUILT_IN}/sagemaker-scikit-learn:1.2-1-cpu-py3"
+OWN = f"{HOME.account}.dkr.ecr.{HOME.region}.amazonaws.com/forecast:3"
+OUT_OF_MEMORY = (
+    "AlgorithmError: ExecuteUserScriptError: ExitCode 1, ErrorMessage: torch.OutOfMemoryError: "
+    "CUDA out of memory"
+)
+CODE_ERROR = (
+    "AlgorithmError: ExecuteUserScriptError: ExitCode 1, ErrorMessage: ModuleNotFoundError: "
+    "No module named 'datasets'"
+)
+_VISION = Team("mara", "maps")
+_SPEECH = Team("jonas", "voice")
+_SALES = Team("ana", "shop")
+_RISK = Team("ana", "risk")
+
+
+def _checkpoints(workload: str, project: str) -> Mapping[str, Any]:
+    return {"CheckpointConfig": {"S3Uri": f"s3://example-company-{project}/checkpoints/{workload}"}}
+
+
+_TRY = Workload(
+    name="pytorch-training", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g5.12xlarge",
+    work=(Work(9, cores=4, gib=14, gpus=0.35, gpu_gib=8),), team=Team("lee", "research"),
+    place=HOME, days=range(1, 7, 2), hour=16, script="try.py",
+)  # fmt: skip
+WORKLOADS = (
+    # The code works on one of four GPUs. After four weeks the team follows the advice.
+    Workload(
+        name="map-tiles", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g4dn.12xlarge",
+        work=(Work(180, cores=5.6, gib=20, gpus=0.72, gpu_gib=9.4),), team=_VISION, place=HOME,
+        days=range(0, DAYS, 2), hour=2, answer=_checkpoints("map-tiles", "maps"),
+        changes=((27, 0, {"instance": "ml.g4dn.2xlarge"}),),
+    ),
+    # A large model on eight busy GPUs. One run hangs after four hours, until somebody stops it.
+    Workload(
+        name="speech-encoder", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.p4d.24xlarge",
+        work=(Work(1080, cores=34, gib=410, gpus=7.4, gpu_gib=270),), team=_SPEECH, place=HOME,
+        days=range(2, DAYS, 2), hour=4, numbered=True, download_min=9,
+        answer=_checkpoints("speech-encoder", "voice"),
+        changes=(
+            (8, 8, {
+                "work": (
+                    Work(240, cores=34, gib=410, gpus=7.4, gpu_gib=270),
+                    Work(660, cores=1.02, gib=395),
+                ),
+                "status": "Stopped",
+            }),
+        ),
+    ),
+    # Eight GPUs wait for the CPUs that feed them.
+    Workload(
+        name="recommender", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g5.48xlarge",
+        work=(Work(260, cores=40, gib=150, gpus=2.2, gpu_gib=60),), team=_SALES, place=HOME,
+        days=range(1, DAYS, 2), hour=6, answer=_checkpoints("recommender", "shop"),
+    ),
+    # On managed spot with checkpoints: some runs are interrupted.
+    Workload(
+        name="ad-ranker", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g5.2xlarge",
+        work=(Work(300, cores=5.5, gib=21, gpus=0.88, gpu_gib=19),), team=_SALES, place=HOME,
+        days=range(0, DAYS, 2), hour=9, spot=True,
+        answer=_checkpoints("ad-ranker", "shop"),
+    ),
+    # A forecast on a CPU type that is four times too large. A smaller type works for three weeks;
+    # then somebody goes back to the large one.
+    Workload(
+        name="demand-forecast", kind=JobKind.TRAINING, image=OWN, instance="ml.m5.12xlarge",
+        work=(Work(200, cores=9.5, gib=34),), team=_SALES, place=HOME, days=range(0, DAYS, 2),
+        hour=1, changes=((35, 13, {"instance": "ml.m5.4xlarge"}),),
+    ),
+    # Two busy hosts prepare data. In the last week there is more of it.
+    Workload(
+        name="clickstream-features", kind=JobKind.PROCESSING, image=SKLEARN,
+        instance="ml.m5.4xlarge", work=(Work(95, cores=14, gib=46),), team=_SALES, place=HOME,
+        hosts=2, days=range(0, DAYS, 2), hour=3,
+        changes=((6, 0, {"work": (Work(170, cores=14, gib=46),)}),),
+    ),
+    # Old GPUs do almost nothing in a batch transform of the second account.
+    Workload(
+        name="catalog-scoring", kind=JobKind.TRANSFORM, image=PYTORCH_EU, instance="ml.p3.2xlarge",
+        work=(Work(75, cores=2.2, gib=9, gpus=0.07, gpu_gib=2.5),), team=_SALES, place=EUROPE,
+        hosts=2, days=range(1, DAYS, 3), hour=5,
+    ),
+    # A search that finds its best value early.
+    Workload(
+        name="price-search", kind=JobKind.TUNING, image=XGBOOST, instance="ml.m5.2xlarge",
+        work=(Work(50, cores=7.3, gib=24),), team=_RISK, place=HOME, script=None,
+        days=range(5, DAYS, 14), hour=10,
+        objectives=(0.62, 0.41, *(0.43 + 0.004 * (n % 5) for n in range(14))),
+    ),
+    # Nothing to change.
+    Workload(
+        name="fraud-model", kind=JobKind.TRAINING, image=XGBOOST, instance="ml.m5.2xlarge",
+        work=(Work(70, cores=7.2, gib=24),), team=_RISK, place=HOME, script=None,
+        days=range(0, DAYS, 2), hour=7,
+    ),
+    # A project that ended: it copies its data for a quarter of the paid time.
+    Workload(
+        name="ticket-summaries", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g5.12xlarge",
+        work=(Work(90, cores=20, gib=60, gpus=3.6, gpu_gib=80),), team=_SPEECH, place=HOME,
+        days=range(9, DAYS, 4), hour=12, download_min=32,
+    ),
+    # In the last week three runs in a row need more GPU memory than there is.
+    Workload(
+        name="geo-embeddings", kind=JobKind.TRAINING, image=PYTORCH_EU, instance="ml.g5.4xlarge",
+        work=(Work(150, cores=12, gib=40, gpus=0.9, gpu_gib=21),), team=_VISION, place=EUROPE,
+        days=range(0, DAYS, 3), hour=8,
+        changes=(
+            (6, 0, {
+                "work": (Work(55, cores=12, gib=40, gpus=0.9, gpu_gib=23.5),),
+                "status": "Failed", "failure": OUT_OF_MEMORY,
+            }),
+        ),
+    ),
+    # In the last week somebody tries things from a notebook, on a large instance. Some tries fail
+    # at once.
+    *(replace(_TRY, hour=hour, days=range(hour % 2, 7, 2)) for hour in (13, 14, 15)),
+    replace(
+        _TRY, work=(Work(4, cores=1.1, gib=5),), status="Failed", failure=CODE_ERROR,
+    ),
+)  # fmt: skip
+
+
+def recordings(last_day: date) -> Iterator[dict[str, Any]]:
+    """The recordings of all runs of the eight weeks that end with this day, in no order."""
+    for workload in WORKLOADS:
+        for count, day in enumerate(sorted(workload.days, reverse=True), start=1):
+            yield recording(_run(workload, day, count, last_day))
+
+
+def _run(workload: Workload, day: int, count: int, last_day: date) -> Run:
+    """The run of a day, counted back from the last one."""
+    seed = f"{workload.name} {day} {workload.hour}"
+    odd = sum(seed.encode())  # differs from run to run, and not from one last day to another
+    midnight = datetime.combine(last_day - timedelta(days=day), time(), UTC)
+    begin = midnight + timedelta(hours=workload.hour, seconds=37 * (odd % 60))
+    name = _name(workload, begin, count, odd % 1000)
+    for first, last, change in workload.changes:
+        if last <= day <= first:
+            workload = replace(workload, **change)
+    return Run(workload, name, begin, seed)
+
+
+def _name(workload: Workload, begin: datetime, count: int, milliseconds: int) -> str:
+    """As SageMaker's Python SDK names jobs, unless the company counts them."""
+    if workload.numbered:
+        return f"{workload.name}-{count}"
+    if workload.kind is JobKind.TUNING:
+        return f"{workload.name}-{begin:%y%m%d-%H%M}"
+    return f"{workload.name}-{begin:%Y-%m-%d-%H-%M-%S}-{milliseconds:03d}"

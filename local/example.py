@@ -1,0 +1,23 @@
+"""The example company as README, its picture and the tests show it: it ends on a fixed day."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.support.example.example_history import record_example
+
+LAST_DAY = date(2026, 11, 27)
+NOW = datetime(2026, 11, 28, 9, 0, tzinfo=UTC)
+"""When its history is asked: on the day after."""
+ITS_DAYS = ("--since", "2026-10-03", "--until", "2026-11-27")
+"""The eight weeks, for commands that run on any day."""
+
+
+def write(path: Path) -> Path:
+    """Writes its history to a new file, and returns the path."""
+    with SqliteHistory(path) as history:
+        for _ in record_example(history, LAST_DAY):
+            pass  # each is recorded as it is made
+    return path

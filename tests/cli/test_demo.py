@@ -1,0 +1,89 @@
+"""`sageaudit demo`: what it writes, what it says, and which files it never touches."""
+
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from local import example
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.commands.demo import QUESTIONS, question
+from sageaudit.cli.support.example import company as example_company
+from sageaudit.cli.support.history import asking
+from tests.fakes.asked import fill
+from tests.fakes.command_line import Run
+
+FEW = ("price-search", "map-tiles")
+"""Enough of the company for what is not about its figures."""
+
+
+@pytest.fixture(autouse=True)
+def _day(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It runs on the day after the company's last one, for a user without a history."""
+    monkeypatch.setattr(asking, "now", lambda: example.NOW)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The company has two workloads."""
+    few = tuple(workload for workload in example_company.WORKLOADS if workload.name in FEW)
+    monkeypatch.setattr(example_company, "WORKLOADS", few)
+
+
+@pytest.mark.usefixtures("small")
+def test_each_question_that_it_prints_is_answered(run: Run, tmp_path: Path, company: Path) -> None:
+    """By the whole company, pasted as it stands."""
+    done = run("demo", "--history", "the example's.db")
+    assert done.exit_code == 0, done.stderr
+    shutil.copy(company, "the example's.db")
+    asked = [line for line in done.stdout.splitlines() if line.startswith("sageaudit ")]
+    assert len(asked) == len(QUESTIONS)
+    for line in asked:
+        found = run(*shlex.split(line)[1:])
+        assert found.exit_code == 0, found.stderr
+        assert len(found.stdout.splitlines()) > 1 or "wrote example.html" in found.stderr
+    assert (tmp_path / "example.html").stat().st_size > 100_000
+
+
+@pytest.mark.usefixtures("small")
+def test_it_writes_beside_the_users_own_history(run: Run, tmp_path: Path) -> None:
+    """And says where, and until which day; a second time it replaces what it wrote."""
+    for _ in range(2):
+        done = run("demo")
+        assert done.exit_code == 0, done.stderr
+        path = tmp_path / "data" / "sageaudit" / "example-company.db"
+        assert done.stdout.splitlines()[:2] == [
+            "The example company is made up: 96 audits of its jobs, the last of 2026-11-27.",
+            f"Written to {path}",
+        ]
+        assert question("advice", path) in done.stdout
+    assert not (path.parent / "history.db").exists()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_history_with_other_audits_is_refused(run: Run, tmp_path: Path) -> None:
+    """Also one that was an example, and had a job of the user's own recorded into it."""
+    own, mixed = tmp_path / "own.db", tmp_path / "mixed.db"
+    run("demo", "--history", mixed)
+    for path in (own, mixed):
+        with SqliteHistory(path) as history:
+            fill(history, 1)
+        before = path.read_bytes()
+        done = run("demo", "--history", path)
+        assert done.exit_code == 2
+        assert f"{path} has audits that are not of the example company" in done.stderr
+        assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_history_is_refused(run: Run, tmp_path: Path) -> None:
+    """It stays as it is."""
+    path = tmp_path / "notes.txt"
+    path.write_text("mine")
+    done = run("demo", "--history", path)
+    assert done.exit_code != 0
+    assert "is not a history of sageaudit" in done.stderr
+    assert path.read_text() == "mine"

@@ -1,0 +1,145 @@
+"""The README's commands that need no account: each of them answers, on the example company."""
+
+import gzip
+import re
+import shlex
+import shutil
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from local import example
+from local.recorded import RECORDINGS
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.adapters.prices import packaged
+from sageaudit.cli.command_folder import GROUPS
+from sageaudit.cli.support.example import company as example_company
+from sageaudit.cli.support.example.example_history import record_example
+from sageaudit.cli.support.history import asking
+from sageaudit.domain.job.listed import Period
+from sageaudit.workflows.report import contents
+from tests.fakes.command_line import Result, Run
+from tests.fakes.cost_reports import SHAPES, Charge, hours_of
+
+ROOT = Path(__file__).parents[2]
+_BLOCKS = re.findall(
+    r"^```\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
+)
+LINES = [
+    " ".join(words)
+    for block in _BLOCKS
+    for line in block.splitlines()
+    if line.startswith(("sageaudit ", ".venv/bin/sageaudit "))
+    for words in [shlex.split(line, comments=True)[1:]]
+]
+NEED_AN_ACCOUNT = (
+    "scan", "doctor", "scan --all-regions --dry-run", "scan --organization --role NAME",
+    "scan --coverage", "audit my-training-job --region eu-west-1", "record my-job --anonymize",
+)  # fmt: skip
+NEED_NONE = [line for line in LINES if line not in {*NEED_AN_ACCOUNT, "demo"}]
+"""Without `demo`, which has tests of its own."""
+_MORE = {"reconcile": ("--account", "111122223333")}
+"""What a command asks AWS for if it is not given."""
+
+
+@pytest.fixture(autouse=True)
+def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On the day after its last one, in a folder with the files that the README names."""
+    monkeypatch.setattr(asking, "now", lambda: example.NOW)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "build").mkdir()
+    (tmp_path / "local").symlink_to(ROOT / "local")
+    shutil.copy(RECORDINGS / "composed-g4dn-12xlarge.json", "job.json")
+    shutil.copy(ROOT / "tests/labelled/before_run/inputs/everything_at_once.json", "request.json")
+    charge = Charge(datetime(2026, 10, 5, 10, tzinfo=UTC), job="speech-encoder-1")
+    Path("report.csv.gz").write_bytes(
+        gzip.compress(SHAPES["cur2"](hours_of(charge, hours=5)).encode())
+    )
+
+
+def answered(run: Run, line: str, company: Path) -> Result:
+    """How a command ends; one that asks a history asks the company's."""
+    words = shlex.split(line)
+    asks = words[0] in (*GROUPS["Ask the history"], "reconcile") and "--history" not in words
+    return run(*words, *(("--history", company) if asks else ()), *_MORE.get(words[0], ()))
+
+
+def test_each_command_needs_an_account_or_is_tried_here() -> None:
+    """No line of the list is of another README."""
+    assert set(NEED_AN_ACCOUNT) < set(LINES)
+    asked = {line.split()[0] for line in NEED_NONE}
+    assert asked > {"history", "top", "by", "changes", "advice", "savings", "report", "export"}
+
+
+@pytest.mark.parametrize("line", NEED_NONE)
+def test_each_command_answers(run: Run, company: Path, line: str) -> None:
+    """With something to read, or a file that it says it wrote; the request has high findings."""
+    done = answered(run, line, company)
+    assert done.exit_code == (10 if line == "check request.json" else 0), done.stderr
+    assert len(done.stdout.splitlines()) > 1 or "wrote " in done.stderr or "written" in done.stderr
+    assert "no audit" not in done.stderr
+
+
+def test_the_advice_is_that_of_the_page(run: Run, company: Path) -> None:
+    """Each card of the report is a recommendation of the list, and the amounts are of its runs."""
+    rows = answered(run, "advice --output json", company).document()["rows"]
+    listed = {(row["family"], row["rule"]) for row in rows}
+    with SqliteHistory(company, create=False) as history:
+        source = contents.ReportSource(history, packaged.types())
+        period = Period(example.LAST_DAY.replace(day=1), example.LAST_DAY)
+        heads, left_out = contents.heads_of(source, period, None)
+        page = contents.account_report(source, period, None, heads, left_out, example.LAST_DAY)
+    cards = {(card.family, card.fix.finding["rule"]) for card in page.advice}
+    assert len(cards) == 3
+    assert cards <= listed
+
+
+def test_followed_advice_is_measured(run: Run, company: Path) -> None:
+    """Of the four GPUs; and of the CPU type while it was followed, before it was undone."""
+    measured = {
+        row["change"]: row
+        for row in answered(run, "savings --output json", company).document()["rows"]
+        if row["state"] == "measured"
+    }
+    row = measured["ResourceConfig.InstanceType = ml.g4dn.2xlarge"]
+    assert row["before_usd"] > 4 * row["after_usd"]
+    assert row["measured_usd"] > 0
+
+
+def test_undone_advice_was_measured_and_is_open_again(
+    run: Run, company: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """demand-forecast ran on the smaller type for three weeks: before their end, and now."""
+    alone = [
+        workload for workload in example_company.WORKLOADS if workload.name == "demand-forecast"
+    ]
+    monkeypatch.setattr(example_company, "WORKLOADS", alone)
+    before = example.NOW - timedelta(days=20)
+    earlier = tmp_path / "earlier.db"
+    with SqliteHistory(earlier) as history:
+        for job in record_example(history, example.LAST_DAY):
+            if job.read_at > before:
+                break
+
+    def state(history: Path) -> str:
+        rows = answered(run, "advice list --all --output json", history).document()["rows"]
+        change = "ResourceConfig.InstanceType = ml.m5.4xlarge"
+        [found] = [row["state"] for row in rows if row["change"] == change]
+        return str(found)
+
+    assert state(company) == "open"
+    monkeypatch.setattr(asking, "now", lambda: before)
+    assert state(earlier) == "measured"
+
+
+def test_the_made_up_share_of_the_samples_is_that_of_the_readme(run: Run) -> None:
+    """One recording is made up; what the 26 could have saved is mostly its own."""
+    done = run("scan", "--recordings", "local/recordings", "--history", "s.db", "--output", "json")
+    whole_usd = done.document(parse_float=Decimal)["ranking"]["total"]["avoidable_usd"]
+    made_up = run("audit", "--recording", "job.json", "--output", "json")
+    share = made_up.document(parse_float=Decimal)["avoidable_usd"] / whole_usd
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert f"{share:.0%} of the avoidable dollars" in readme
