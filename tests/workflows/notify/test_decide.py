@@ -23,7 +23,8 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.text.money import usd
-from sageaudit.workflows.notify.decide import NotifyDependencies, notify
+from sageaudit.workflows.notify.decide import notify
+from sageaudit.workflows.notify.posts import NotifyDependencies
 from tests.fakes.delivering import NOON, PK
 from tests.fakes.documents import (
     document,

@@ -115,7 +115,7 @@ def test_who_loses_too_often_comes_back() -> None:
     """A family whose day is always written by somebody else."""
     stream = Stream()
     stream.written(SIXTY)
-    write, stream.story.ledger.write = stream.story.ledger.write, lambda *_: False
+    write, stream.story.ledger.write = stream.story.ledger.write, lambda *_, **__: False
     stream.read()
     [(letter, attributes)] = stream.decisions.sent
     assert json.loads(letter)["sk"] == "AUDIT#00001"

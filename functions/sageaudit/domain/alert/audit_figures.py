@@ -19,6 +19,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Advised, Worth, advised_by, dearest
 from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Mode
 from sageaudit.domain.policy.routes import IDLE_RULE
 from sageaudit.domain.usage.work_share import Unit
@@ -65,9 +66,13 @@ def why_never(document: AuditDocument, mode: Mode) -> str | None:
         return "unauditable"
     if mode == "observe":
         return "observe mode"
-    job = document["job"]  # a trial is reported in the tuning job's message
-    trial = job["kind"] == "training" and ":hyper-parameter-tuning-job/" in (job["parent"] or "")
-    return "child of a tuning job" if trial else None
+    return "child of a tuning job" if is_in_roll_up(document) else None
+
+
+def is_in_roll_up(document: AuditDocument) -> bool:
+    """Whether another job launched it whose messages have its dollars, as a tuning job has."""
+    parent = document["job"]["parent"] or ""
+    return any(f":{kind.row.arn_word}/" in parent for kind in JobKind if kind.row.rollup)
 
 
 def counted_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
@@ -95,6 +100,19 @@ def advised_in(document: AuditDocument) -> tuple[Advised, ...]:
         amount = figures.idle_hours if figures.idle_usd is None else figures.idle_usd
         found.append(Advised(IDLE_RULE, "", figures.idle_unit, Severity.INFO, worth, amount))
     return dearest(found)
+
+
+def own_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
+    """What counts of this run alone, the largest saving first; told of an earlier run or not."""
+    found = (
+        finding
+        for finding in document["findings"]
+        if finding["in_chat"]
+        and stands(finding)
+        and Bucket(finding["bucket"]).counted
+        and (finding["saving_usd"] != 0 or _may_be_lost(finding) > 0)
+    )
+    return tuple(sorted(found, key=_weight))
 
 
 def is_regression(finding: FindingDocument) -> bool:

@@ -52,6 +52,8 @@ _IN_ASIDE = re.compile(r"[:,;] [^()]*(?=\))")
 _INSTANCES = re.compile(r"(\d+) x (\S+)")
 _ACCOUNT, _CLAUSE, _SHORT = 12, 60, 24
 _FIXES, _FEW = 3, 3
+LOOK_AT_CHANGES = "look at what changed"
+"""What to do about a run that cost more than comparable runs."""
 
 
 def card_of(document: AuditDocument, decision: AlertDecision = FIRST) -> MessageCard:
@@ -116,10 +118,25 @@ def _step(
     document: AuditDocument, top: FindingDocument | None, step: str, decision: AlertDecision
 ) -> str:
     """What to do, in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`."""
-    if top and top["fix"] and not step and not decision.dearer:
+    if decision.dearer:
+        return LOOK_AT_CHANGES
+    if top and top["fix"] and not step:
         return _change(top["fix"], document, trial=decision.worth is Worth.TRIAL)
-    if decision.dearer or not step:
-        return "look at what changed" if decision.dearer else "look at it"
+    return _few_words(step)
+
+
+def step_words(document: AuditDocument, finding: FindingDocument, *, trial: bool = False) -> str:
+    """What one finding says to do, in a few words."""
+    step = finding.get("first_step") or ""
+    if finding["fix"] and not step:
+        return _change(finding["fix"], document, trial=trial)
+    return _few_words(private(step))
+
+
+def _few_words(step: str) -> str:
+    """The first clause of a step, which begins in lower case."""
+    if not step:
+        return "look at it"
     clause = textwrap.shorten(_CLAUSE_END.split(step)[0], _CLAUSE, placeholder=f" {DOTS}")
     first, _, rest = clause.partition(" ")
     return clause if first[1:] != first[1:].lower() else f"{first.lower()} {rest}".strip()
