@@ -56,6 +56,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent
+from sageaudit.output.text.commands import HistoryPlace
 from sageaudit.ports import Queue
 from sageaudit.settings import NotifySettings
 from sageaudit.workflows.notify.decide import notify, stored_audit
@@ -167,6 +168,7 @@ def build(
         policy=policy,
         writers=writers(policy.channels),
         installed_at=DynamoInstallation(dynamodb, settings.table_name, clock=clock).installed_at,
+        place=HistoryPlace.of_table(settings.table_name, settings.region),
     )
     return wired(
         deps,

@@ -51,7 +51,7 @@ def read(text: str) -> Policy:
         ('kind = "training"', {"kind": "transform"}),
         ('rule = "gpu-underused"', {"rule": "spot-not-used"}),
         ('rule = "gpu-underused"', {"rule": ""}),
-        ('min_severity = "medium"', {"severity": Severity.LOW}),
+        ('min_month_severity = "medium"', {"severity": Severity.LOW}),
         ("min_usd_per_month = 200", {"usd": Decimal("199.99")}),
         ("min_usd_per_month = 200", {"usd": None}),
     ],
@@ -79,14 +79,14 @@ def test_all_conditions_of_a_route_must_match_and_all_routes_that_match_apply() 
         kind = "training"
         to = ["ml", "vision-team"]
         [[route]]
-        min_severity = "low"
+        min_month_severity = "low"
         to = ["sns", "ml"]
     """).routes
     to = routes.of(MESSAGE)
     assert to.channels == ("ml", "vision-team", "sns")
     assert [str(routes.rows[number - 1]) for number in to.routes] == [
         "owner anna, kind training",
-        "min_severity low",
+        "min_month_severity low",
     ]
 
 
@@ -165,12 +165,15 @@ def test_the_tag_of_a_route_is_read_and_kept() -> None:
             "route[1] needs a condition: account, family",
         ),
         (
-            f"{CHANNELS}[[route]]\nto = ['ml']\nmin_severity = 'low'\nevery_job = true",
-            "route[1].every_job is about jobs, and min_severity is not",
+            f"{CHANNELS}[[route]]\nto = ['ml']\nmin_month_severity = 'low'\nevery_job = true",
+            "route[1].every_job is about jobs, and min_month_severity is not",
         ),
         (f"{CHANNELS}[[route]]\nto = ['ml']", "route[1] needs a condition: account, family"),
         (f"{CHANNELS}[[route]]\nto = ['ml']\nseverty = 'low'", "unknown key route[1].severty"),
-        (f"{CHANNELS}[[route]]\nto = ['ml']\nmin_severity = 'hi'", "is not one of high, medium"),
+        (
+            f"{CHANNELS}[[route]]\nto = ['ml']\nmin_month_severity = 'hi'",
+            "is not one of high, medium",
+        ),
         (f"{CHANNELS}[[route]]\nto = ['ml']\nkind = 'train'", "did you mean training?"),
         (f"{CHANNELS}[[route]]\nto = ['ml']\nrule = 'gpu-underusd'", "did you mean gpu-underused?"),
         (f"{CHANNELS}[[route]]\nto = ['ml']\ntag = 'team'", 'is not written "key=value"'),

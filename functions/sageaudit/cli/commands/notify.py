@@ -121,12 +121,12 @@ def notify(
             head = _recorded(path, policy, history, source)
         else:
             head = find(source.history, Wanted(job or ""))
-        outcome, card, line = _decided(head, history, source, policy)
-    shown = line if card is None or channel in outcome.lines else card
-    payload = _written(shown, choice, policy, raw=raw) if shown else None
+        outcome, message, line = _decided(head, history, source, policy)
+    shown = line if message is None or channel in outcome.lines else message
+    written = _written(shown, choice, policy, raw=raw) if shown else None
     _say_why(outcome, policy, channel)
-    if send and payload:
-        _send(payload, channel, choice, to, where)
+    if send and written:
+        _send(written, channel, choice, to, where)
 
 
 def _say_why(outcome: AlertDecision, policy: Policy, channel: str) -> None:
@@ -169,7 +169,7 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
         say(f"{f'route {route}' if route else 'all jobs'}: to {', '.join(to[number])}")
     for named in left_out:
         say(f"route {named}")
-    return [digest_card(found[number]) for number in mine]
+    return [digest_card(found[number], place=source.place) for number in mine]
 
 
 def _choice(name: str, policy: Policy) -> ChannelChoice:
@@ -281,6 +281,7 @@ def _decided(
         decisions=source.decisions,
         policy=policy,
         writers=dict.fromkeys(policy.channels, keep),
+        place=source.place,
     )
     now = asking.now()
     now = head.ended_at if head.ended_at <= now - decide.LOOK_BACK else now
@@ -319,4 +320,4 @@ def _send(
     connected = SERVICES[choice.service].connect(name, address, connections)
     connected.prepare()
     connected.post(payload)
-    say(f"{name} took it")
+    say(f"{name} took it, at {address}")

@@ -157,13 +157,18 @@ def _parts(finding: FindingDocument) -> list[tuple[str, Decimal]]:
     return [(f"{bucket.value}_usd", usd)] if bucket is not Bucket.NONE else []
 
 
-def message_severity(document: AuditDocument, decision: AlertDecision) -> Severity:
-    """That of the family's month, or of the dear run; else of the worst finding."""
+def month_severity(decision: AlertDecision) -> Severity | None:
+    """That of the family's month, or of what a dear run cost more; None where neither is known."""
     if decision.dearer:
         return severity_of(decision.dearer.more_usd)
     if decision.month and decision.month.projected and not decision.corrects:
         return decision.month.severity
-    return worst(counted_findings(document))
+    return None
+
+
+def message_severity(document: AuditDocument, decision: AlertDecision) -> Severity:
+    """What the routes ask: that of the month; where there is none, of the worst finding."""
+    return month_severity(decision) or worst(counted_findings(document))
 
 
 def worst(findings: tuple[FindingDocument, ...]) -> Severity:

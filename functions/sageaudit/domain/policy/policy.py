@@ -161,7 +161,8 @@ class Policy:
     @property
     def has_job_lines(self) -> bool:
         """Whether a channel or a route asks for a line about each job that ends."""
-        return any(one.every_job for one in (*self.channels.values(), *self.routes.rows))
+        of_channels = any(channel.every_job for channel in self.channels.values())
+        return of_channels or any(row.every_job for row in self.routes.rows)
 
     def job_line_channels(self, job: JobSubject) -> tuple[str, ...]:
         """The channels that get a line about this job, each once."""

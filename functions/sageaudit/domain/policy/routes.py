@@ -32,7 +32,7 @@ CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
 _NAME = re.compile(rf"{CHANNEL_NAME}\Z")
 _LONGEST_NAME = 20
 """Of a channel: the environment of a function has 4 KB for the URLs of all their queues."""
-_CONDITIONS = ("account", "tag", "owner", "family", "kind", "rule", "min_severity",
+_CONDITIONS = ("account", "tag", "owner", "family", "kind", "rule", "min_month_severity",
                "min_usd_per_month")  # fmt: skip
 _OF_ADVICE = _CONDITIONS[_CONDITIONS.index("rule") :]
 """The conditions about what a message says, which a line about a job does not have."""
@@ -88,7 +88,7 @@ class Route(Conditions):
     owner: str | None = None
     kind: str | None = None
     rule: str | None = None
-    min_severity: Severity | None = None
+    min_month_severity: Severity | None = None
     min_usd_per_month: Decimal | None = None
     to: tuple[str, ...] = ()
     every_job: bool = False
@@ -114,7 +114,7 @@ class Route(Conditions):
         """Whether an advice, and what it comes to in a month, match what is said of these."""
         return (
             self.rule in {None, rule}
-            and (self.min_severity is None or severity.rank >= self.min_severity.rank)
+            and (self.min_month_severity is None or severity.rank >= self.min_month_severity.rank)
             and (
                 self.min_usd_per_month is None
                 or (usd is not None and usd >= self.min_usd_per_month)
@@ -122,7 +122,7 @@ class Route(Conditions):
         )
 
     def __str__(self) -> str:
-        """Its conditions: `tag team=vision, min_severity medium`."""
+        """Its conditions: `tag team=vision, min_month_severity medium`."""
         named = {key: getattr(self, key) for key in _CONDITIONS} | {
             "tag": self.tag and "=".join(self.tag)
         }
@@ -259,7 +259,7 @@ def _route(
         owner=reader.take("owner", str, None),
         kind=_one_of(reader, "kind", [kind.value for kind in JobKind]),
         rule=_one_of(reader, "rule", [*sorted(rules), IDLE_RULE]),
-        min_severity=_severity(reader),
+        min_month_severity=_severity(reader),
         min_usd_per_month=reader.amount_if_any("min_usd_per_month"),
         to=to,
         every_job=reader.take("every_job", bool, default=False),
@@ -277,7 +277,7 @@ def _route(
 
 
 def _severity(reader: TableReader) -> Severity | None:
-    word = _one_of(reader, "min_severity", [*Severity])
+    word = _one_of(reader, "min_month_severity", [*Severity])
     return None if word is None else Severity(word)
 
 

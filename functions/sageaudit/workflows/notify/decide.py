@@ -161,7 +161,7 @@ def _alert_plan(run: _Run, deps: NotifyDependencies) -> Plan:
         return Plan(decision, past)
     decision = _completed(run.key, decision, case, deps)
     shown = _shown(run.document, case.advices, head, loud=decision.kind is AlertKind.WORSE)
-    card = card_of(shown, decision)
+    card = card_of(shown, decision, deps.place)
     subject = _subject(shown, card, decision, run.key, deps)
     decision = replace(decision, to=_destination(decision, subject, deps.policy))
     channels, kind = decision.to.channels, decision.kind
@@ -171,7 +171,7 @@ def _alert_plan(run: _Run, deps: NotifyDependencies) -> Plan:
     if not decision.corrects:
         waited = [one for one in case.waiting if one.channels == channels]
         decision = replace(decision, waited=waited)
-        card = card_of(shown, decision) if waited else card
+        card = card_of(shown, decision, deps.place) if waited else card
     # what is in no open advice is never held, since nobody would find it
     may_wait = not (decision.corrects or decision.dearer)
     posts = (Post(name, card, subject.usd, may_wait) for name in channels)

@@ -11,6 +11,7 @@ from sageaudit.domain.alert.alert import ChannelHour, PastAlerts, hour_of
 from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text.card import MessageCard
+from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.envelope import Notice, Writer, to_body
 from sageaudit.ports import AlertLedger, Decisions, History
 
@@ -20,7 +21,8 @@ class NotifyDependencies:
     """What `notify` reads, writes and decides by.
 
     `writers`: of each channel of the policy. `installed_at`: no message is sent about a job
-    that ended before this moment; None where it is not known.
+    that ended before this moment; None where it is not known. `place`: the history that the
+    commands of messages ask.
     """
 
     history: History
@@ -29,6 +31,7 @@ class NotifyDependencies:
     policy: Policy
     writers: Mapping[str, Writer]
     installed_at: Callable[[], datetime | None] = lambda: None
+    place: HistoryPlace = OWN_HISTORY
 
 
 @dataclass(frozen=True, slots=True)
