@@ -15,7 +15,7 @@ from sageaudit.adapters.lambda_runtime.records import version_of
 from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import Detail, Entry, Head, JobKey, RunQuery
+from sageaudit.domain.audit.record import Entry, Head, JobKey, RunQuery
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes
@@ -120,8 +120,6 @@ class FamilyHistory:
 
     documents: dict[tuple[JobKey, int], AuditDocument] = field(default_factory=dict)
     facts: dict[JobKey, RunFacts] = field(default_factory=dict)
-    answers: dict[str, dict[str, object]] = field(default_factory=dict)
-    """By the job's name: its Describe answer, where that is kept."""
 
     def newest(self, key: JobKey) -> int:
         return max((version for one, version in self.documents if one == key), default=0)
@@ -144,10 +142,6 @@ class FamilyHistory:
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
         return self.documents.get((key, version or self.newest(key)))
-
-    def detail(self, key: JobKey) -> Detail | None:
-        answer = self.answers.get(key.arn.rpartition("/")[2])
-        return Detail(answer, {}, b"", None) if answer else None
 
 
 @dataclass

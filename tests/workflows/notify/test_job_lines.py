@@ -140,20 +140,14 @@ def test_an_alert_of_a_newer_version_at_any_step_leaves_no_line_after_it() -> No
 
 def test_trials_have_no_line_and_the_tuning_job_says_how_many_they_were() -> None:
     """Their cost is its cost."""
-    tuning = "arn:aws:sagemaker:us-east-1:111122223333:hyper-parameter-tuning-job/sweep-7"
-    trial = document(job=job(name="sweep-7-001", parent=tuning))
-    stream = asked()
-    counters = dict.fromkeys(("InProgress", "Stopped", "RetryableError"), 0)
-    stream.story.history.answers["sweep-7"] = {
-        "HyperParameterTuningJobName": "sweep-7",
-        "HyperParameterTuningJobStatus": "Completed",
-        "TrainingJobStatusCounters": {"Completed": 11, "NonRetryableError": 1, **counters},
-    }
-    stream.written(trial)
-    stream.written(rollup_document())
-    stream.settle()
-    start = "sweep-7 completed: 12 trials, $12.30, $3.80 avoidable: use"
-    assert [line.startswith(start) for line in lines(stream)] == [True]
+    tuning = rollup_document()
+    arn = "arn:aws:sagemaker:us-east-1:111122223333:hyper-parameter-tuning-job/sweep-7"
+    tuning["job"]["family"] = arn
+    trials = (
+        document(job=job(name=f"sweep-7-{n:03d}", parent=arn, family=arn)) for n in range(1, 13)
+    )
+    [line] = told(ASKED, *trials, tuning)
+    assert line.startswith("sweep-7 completed: 12 trials, $12.30, $3.80 avoidable: use")
 
 
 def test_a_step_of_a_pipeline_has_a_line_of_its_own() -> None:

@@ -70,9 +70,9 @@ def why_never(document: AuditDocument, mode: Mode) -> str | None:
 
 
 def is_in_roll_up(document: AuditDocument) -> bool:
-    """Whether another job launched it whose messages have its dollars, as a tuning job has."""
-    parent = document["job"]["parent"] or ""
-    return any(f":{kind.row.arn_word}/" in parent for kind in JobKind if kind.row.rollup)
+    """Whether a tuning job launched it, whose messages have its dollars."""
+    job, word = document["job"], JobKind.TUNING.row.arn_word
+    return job["kind"] == JobKind.TRAINING and f":{word}/" in (job["parent"] or "")
 
 
 def counted_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:

@@ -31,7 +31,7 @@ _KIND = "job"
 def job_line(document: AuditDocument, trials: int | None = None) -> MessageCard:
     """`train-bert-0412 completed: $4.55, $2.04 avoidable: use 1 x ml.g4dn.xlarge`.
 
-    `trials`: the training jobs that a tuning job launched; None where that is not known.
+    `trials`: how many training jobs of a tuning job its cost sums; None of any other job.
     """
     job, attributes = document["job"], attributes_of(document)
     attributes |= text_attributes({"message_kind": _KIND})

@@ -189,7 +189,7 @@ def _with_line(plan: Plan, run: _Run, deps: NotifyDependencies) -> Plan:
     channels = tuple(name for name in asking if name not in alerted)
     if not channels or deps.ledger.has_line(run.key):
         return plan
-    card, usd = line_card(run.key, run.document, deps.history), figures_of(run.document).usd
+    card, usd = line_card(run.head, run.document, deps.history), figures_of(run.document).usd
     posts = (Post(name, card, usd) for name in channels)
     decision = replace(plan.decision, lines=channels)
     return replace(plan, decision=decision, posts=(*plan.posts, *posts))

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 
 from sageaudit.domain.alert.audit_figures import is_in_roll_up
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import JobKey
-from sageaudit.domain.job.describe import parse
+from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import JobSubject
 from sageaudit.errors import reading
 from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.job_line import job_line
 from sageaudit.ports import History
+from sageaudit.workflows.audit.reaudit import is_child
 
 FIRST_VERSION = 1
 
@@ -37,14 +37,16 @@ def line_channels(
     return policy.job_line_channels(subject)
 
 
-def line_card(key: JobKey, document: AuditDocument, history: History) -> MessageCard:
-    """The card; of a roll-up with the number of jobs that it launched. Raises Malformed."""
-    return job_line(document, _trials(key, history) if document["rollup"] else None)
+def line_card(head: Head, document: AuditDocument, history: History) -> MessageCard:
+    """The card; of a roll-up with the number of its audited jobs. Raises Malformed or AwsError."""
+    return job_line(document, _trials(head, history) if document["rollup"] else None)
 
 
-def _trials(key: JobKey, history: History) -> int | None:
-    """How many training jobs a tuning job launched; None where its answer is not kept."""
-    with reading("detail of the run"):
-        detail = history.detail(key)
-        tuning = parse(detail.describe, detail.tags).tuning if detail else None
-    return tuning.launched if tuning else None
+def _trials(head: Head, history: History) -> int:
+    """How many training jobs of a tuning job are audited, which are those that its cost sums."""
+    family = RunQuery.of_family(head.account, head.region, head.family)
+    with reading("runs of the tuning job"):
+        return sum(
+            not run.rollup and is_child(run.key, head.key, head.ended_at)
+            for run in history.runs(family)
+        )
