@@ -169,7 +169,7 @@ def test_a_channel_that_gets_a_line_about_each_job_shows_that(
     (tmp_path / "policy.toml").write_text(LINES.replace("mara", owner))
     words = ("--policy", tmp_path / "policy.toml", "--channel", channel)
     done = run("notify", "--recording", RECORDINGS / recording, *words)
-    assert (done.exit_code, done.stdout.startswith(first)) == (0, True), done.output
+    assert (done.exit_code, done.stdout.startswith(first)) == (0, True), done.stderr
     assert ("the line about each job goes to" in done.stderr) == (goes_to is not None)
     if goes_to:
         assert f"the line about each job goes to {goes_to}\n" in done.stderr

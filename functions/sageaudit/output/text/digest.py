@@ -28,7 +28,7 @@ from sageaudit.output.text.links import Link
 from sageaudit.output.text.money import NEAREST, Figure, share, signed, usd
 from sageaudit.output.text.words import counted
 
-DIGEST_ROWS = 28
+DIGEST_ROWS = 30
 """Two screens of a phone."""
 _ALL_JOBS, _ROUTED = "All jobs", "One route"
 _ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "digest"}}
