@@ -103,7 +103,7 @@ def advised_in(document: AuditDocument) -> tuple[Advised, ...]:
 
 
 def own_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
-    """What counts of this run alone, the largest saving first; told of an earlier run or not."""
+    """What counts of this run alone, the largest saving first; also what an earlier run had."""
     found = (
         finding
         for finding in document["findings"]

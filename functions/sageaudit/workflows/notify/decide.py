@@ -63,7 +63,7 @@ from sageaudit.ports import History
 from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.notify.job_lines import (
     FIRST_VERSION,
-    has_line,
+    is_line_due,
     line_card,
     line_channels,
 )
@@ -88,7 +88,7 @@ def notify(
     """
     with reading("document"):
         never = _why_never(version, document, deps.policy)
-        if never and not has_line(version, document, deps.policy):
+        if never and not is_line_due(version, document, deps.policy):
             return no_alert(never)
         for _ in range(TRIES):
             decision = _try(key, version, document, deps, never, now=now)
@@ -147,9 +147,9 @@ def _try(
         plan = Plan(no_alert(never), past)
     else:
         plan = _alert_plan(run, deps)
-    if has_line(version, document, deps.policy):
+    if is_line_due(version, document, deps.policy):
         plan = _with_line(plan, run, deps)
-    return plan.written(past, version, deps, now)
+    return plan.write(past, version, deps, now)
 
 
 def _alert_plan(run: _Run, deps: NotifyDependencies) -> Plan:

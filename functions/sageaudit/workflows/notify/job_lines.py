@@ -22,7 +22,7 @@ from sageaudit.workflows.audit.reaudit import is_child
 FIRST_VERSION = 1
 
 
-def has_line(version: int, document: AuditDocument, policy: Policy) -> bool:
+def is_line_due(version: int, document: AuditDocument, policy: Policy) -> bool:
     """Whether a channel may get a line about this version. A roll-up's line is that of its jobs."""
     asked = policy.mode != "observe" and policy.has_job_lines
     return asked and version == FIRST_VERSION and not is_in_roll_up(document)

@@ -67,7 +67,7 @@ class Plan:
     after: PastAlerts
     posts: tuple[Post, ...] = ()
 
-    def written(
+    def write(
         self, before: PastAlerts, version: int, deps: NotifyDependencies, now: datetime
     ) -> AlertDecision | None:
         """Writes it, if there is anything; None where what was read does not hold any more."""
