@@ -72,6 +72,7 @@ def test_an_open_advice_is_listed_and_answered(asked: Asked) -> None:
     said = asked("advice", "snooze", row["id"], "--by", "ana", "--reason", "release week")
     assert said.exit_code == 0
     assert f"{row['id']}: snooze until" in said.stderr
+    assert re.search(r"; written to .*history\.db\n$", said.stderr)
     assert rows(asked("advice", "--output", "json")) == []
     [kept] = rows(asked("advice", "list", "--state", "snoozed", "--output", "json"))
     assert (kept["by"], kept["reason"]) == ("ana", "release week")

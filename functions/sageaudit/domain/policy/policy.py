@@ -26,6 +26,7 @@ from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.require import Requirement
 from sageaudit.domain.policy.routes import (
     ChannelChoice,
+    JobSubject,
     Routes,
     own_topic,
     parse_channels,
@@ -168,6 +169,18 @@ class Policy:
     def max_per_hour(self) -> dict[str, int]:
         """By name, of the channels that hold messages: how many are sent in an hour."""
         return {n: one.max_per_hour for n, one in self.channels.items() if one.max_per_hour}
+
+    @property
+    def has_job_lines(self) -> bool:
+        """Whether a channel or a route asks for a line about each job that ends."""
+        of_channels = any(channel.every_job for channel in self.channels.values())
+        return of_channels or any(row.every_job for row in self.routes.rows)
+
+    def job_line_channels(self, job: JobSubject) -> tuple[str, ...]:
+        """The channels that get a line about this job, each once."""
+        own = (name for name, channel in self.channels.items() if channel.every_job)
+        routes = (row for row in self.routes.rows if row.every_job and row.selects(job))
+        return tuple(dict.fromkeys([*own, *(name for row in routes for name in row.to)]))
 
     def shown(self, tags: Mapping[str, str]) -> dict[str, str | None]:
         """The values of the cost tags, None for one that the job does not have."""

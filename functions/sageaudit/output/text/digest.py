@@ -23,12 +23,13 @@ from sageaudit.output.text.card import (
     line_to_paste,
     short_name,
 )
+from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.headline import period_words
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.money import NEAREST, Figure, about, share, signed, usd
 from sageaudit.output.text.words import counted
 
-DIGEST_ROWS = 28
+DIGEST_ROWS = 30
 """Two screens of a phone."""
 _ALL_JOBS, _ROUTED = "All jobs", "One route"
 _ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "digest"}}
@@ -51,8 +52,10 @@ class DigestReport:
 NO_REPORT = DigestReport()
 
 
-def digest_card(digest: Digest, report: DigestReport = NO_REPORT) -> MessageCard:
-    """The card; of a week without a job, one line."""
+def digest_card(
+    digest: Digest, report: DigestReport = NO_REPORT, place: HistoryPlace = OWN_HISTORY
+) -> MessageCard:
+    """The card; of a week without a job, one line. `place`: the history that its command asks."""
     week = f"Week to {digest.until}"
     if not digest.total.jobs:
         whose = f" for {digest.route}" if digest.route else ""
@@ -75,7 +78,7 @@ def digest_card(digest: Digest, report: DigestReport = NO_REPORT) -> MessageCard
         links=(report.link,) if report.link else (),
         attributes=_ATTRIBUTES,
         more=tuple(
-            CardLine(f"sageaudit advice snooze {one.id}", "Snooze 30 days", code=True)
+            CardLine(place.command("advice", "snooze", one.id), "Snooze 30 days", code=True)
             for one in found[:1]
         ),
     )

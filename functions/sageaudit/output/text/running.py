@@ -26,7 +26,7 @@ from sageaudit.output.text.words import counted
 
 RUNNING_ROWS = 20
 """A screen and a half of a phone: the commands are not cut."""
-_NAME, _ACCOUNT = 30, 12
+_NAME, _ACCOUNT, _REGION = 30, 12, 20
 _TWO_HOURS_S = 7200
 _BEFORE = timedelta(minutes=30)
 """Of the log, before the job did nothing: `aws logs tail` takes a moment of ISO 8601."""
@@ -52,12 +52,12 @@ def running_card(
             *([CardLine(_WAITS, "Caveat", spare=2)] if first is RunningKind.IDLE else []),
         ),
         owner=running.owner,
-        place=f"{'at work' if over else severity.upper()}, {account}",
+        place=f"{account}, {middle(job.region, _REGION) if job.region else 'region unknown'}",
         links=links_of(_linked(job)),
         rule=next(iter(RULES[first]), ""),
         attributes=text_attributes(
             {
-                "severity": severity,
+                "month_severity": severity,
                 "job_type": job.kind.value,
                 "owner": running.owner,
                 "account": job.account,
