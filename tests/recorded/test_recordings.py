@@ -92,7 +92,7 @@ def _adds_up(document: AuditDocument, *, finished: bool) -> None:
     parts = [phase["usd"] for phase in document["phases"] if phase["usd"] is not None]
     if document["phases"] and len(parts) == len(document["phases"]):
         whole = sum((usd for usd in compute if usd is not None), Decimal(0))
-        assert abs(sum(parts, Decimal(0)) - whole) <= MICRO * len(parts)
+        assert abs(sum(parts, Decimal(0)) - whole) <= MICRO * len(compute)
 
 
 @EVERY
