@@ -1,5 +1,7 @@
 """The settings that a policy may require, in answers as AWS gives them and as they are kept."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,3 +73,12 @@ def test_each_path_is_one_of_awss_requests(setting: str, kind: JobKind) -> None:
         members = model.members(shape)
         assert name in members, path
         shape = members[name]["shape"]
+
+
+def test_the_page_lists_every_setting() -> None:
+    """With its paths in the other kinds of jobs."""
+    page = (Path(__file__).parents[3] / "docs" / "check.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^`]*)` \| (?:`([^`]*)` )?\| (?:`([^`]*)` )?\|$", page, re.MULTILINE)
+    other = (JobKind.PROCESSING, JobKind.TRANSFORM)
+    expected = [(name, *(path_of(kind, name) or "" for kind in other)) for name in SETTINGS]
+    assert [row for row in rows if row[0] != "Tags.NAME"] == expected
