@@ -20,6 +20,11 @@ SettingValue = bool | int | str | None
 """None: the job does not set it."""
 _DEFINITION, _DEFINITIONS = "TrainingJobDefinition", "TrainingJobDefinitions"
 _CLUSTER = "ProcessingResources.ClusterConfig"
+_MISSING = object()
+_IN_EVERY_ANSWER = {JobKind.TRANSFORM: "TransformOutput"}
+"""What a request must have, of other kinds RoleArn: an answer without it was cut, and lacks more
+than what is not set.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +119,6 @@ def mark_not_set(kind: JobKind, answer: Mapping[str, Any], kept: dict[str, Any])
     for section, place in zip(_sections(kind, answer), _sections(kind, kept), strict=True):
         for path in paths if whole in section else ():
             _mark(place, path)
-
-
-_MISSING = object()
-_IN_EVERY_ANSWER = {JobKind.TRANSFORM: "TransformOutput"}
-"""What a request must have: an answer without it was cut, and lacks more than what is not set."""
 
 
 def _sections(kind: JobKind, body: Mapping[str, Any]) -> Iterator[Any]:
