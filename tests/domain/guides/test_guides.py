@@ -5,11 +5,10 @@ import re
 import pytest
 
 from sageaudit.domain.guides.guides import Guide, chosen, load
-from sageaudit.domain.guides.traits import TRAITS, Traits
+from sageaudit.domain.guides.traits import TRAITS, Traits, TraitValue
 from sageaudit.domain.job.hints import DISTRIBUTIONS
 
 ROWS = load()
-UNKNOWN: Traits = dict.fromkeys(TRAITS)
 _SENTENCE_END = re.compile(r"[.!?](?= [A-Z]|$)")
 
 
@@ -37,18 +36,23 @@ def test_a_row_has_one_or_two_sentences_and_a_public_source(guide: Guide) -> Non
     assert re.fullmatch(r"[a-z0-9-]+", guide.name)
 
 
+def knowing(**known: TraitValue) -> Traits:
+    """These traits, and all others unknown."""
+    return {name: known.get(name) for name in TRAITS}
+
+
 def test_a_row_with_an_unknown_trait_is_left_out() -> None:
     """Of a job of which nothing is known, nothing is said."""
-    assert chosen(UNKNOWN) == []
-    known = {"kind": "training", "objective_flat": True}
-    assert [row["name"] for row in chosen(UNKNOWN | known)] == ["subset-of-the-data"]
-    assert chosen(UNKNOWN | known | {"objective_flat": False}) == []
+    assert chosen(knowing()) == []
+    [row] = chosen(knowing(kind="training", objective_flat=True))
+    assert row["name"] == "subset-of-the-data"
+    assert chosen(knowing(kind="training", objective_flat=False)) == []
 
 
 @pytest.mark.parametrize("method", DISTRIBUTIONS)
 def test_each_distribution_method_has_one_guide_that_names_it(method: str) -> None:
     """They scale differently, so each is said by its name."""
-    [row] = chosen(UNKNOWN | {"kind": "training", "devices": "several", "distribution": method})
+    [row] = chosen(knowing(kind="training", devices="several", distribution=method))
     assert "{" not in row["says"]
     assert row["says"].startswith("The request names ")
     [guide] = [guide for guide in ROWS if guide.name == row["name"]]

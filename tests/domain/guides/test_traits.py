@@ -27,7 +27,7 @@ FOUR = jobs.job("ml.g4dn.12xlarge")
 CPU = jobs.job("ml.m5.large")
 NEW_TYPE = jobs.job("ml.x9.large")
 NO_TYPE = jobs.job(groups=())
-FAILED = {"status": "Failed", "failure": "AlgorithmError: Traceback"}
+FAILED: dict[str, Any] = {"status": "Failed", "failure": "AlgorithmError: Traceback"}
 
 
 def hinted(**hints: Any) -> Job:

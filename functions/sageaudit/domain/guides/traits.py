@@ -98,27 +98,22 @@ def _types(job: Job | None, types: Mapping[str, InstanceType]) -> tuple[Instance
     return tuple(types.get(group.instance_type) for group in job.groups) if job else ()
 
 
-def _known_types(subject: Subject) -> list[InstanceType] | None:
-    """The types of all its groups; None where one is not known."""
-    known = [found for found in subject.types if found is not None]
-    return known if known and len(known) == len(subject.types) else None
-
-
-def _gpu(subject: Subject) -> str | None:
-    types = _known_types(subject)
-    if types is None:
-        return None
+def _gpu(_: Job, types: Sequence[InstanceType]) -> str:
     families = {found.family[:1] for found in types if found.gpus}
     return "none" if not families else "p" if "p" in families else "g"
 
 
-def _devices(subject: Subject) -> str | None:
+def _devices(job: Job, types: Sequence[InstanceType]) -> str:
     """Several hosts, or several GPUs in one."""
-    types, job = _known_types(subject), subject.job
-    if types is None or job is None:
-        return None
     several = (job.instance_count or 0) > 1 or any(found.gpus > 1 for found in types)
     return "several" if several else "one"
+
+
+def _volume_without_effect(job: Job, types: Sequence[InstanceType]) -> bool | None:
+    """Whether it sets a volume size for types that get no volume."""
+    if any(found.ebs_billed is None for found in types):
+        return None
+    return job.volume_gb is not None and not any(found.ebs_billed for found in types)
 
 
 def _gpu_use(subject: Subject) -> str | None:
@@ -129,11 +124,6 @@ def _gpu_use(subject: Subject) -> str | None:
     if idle is None or idle["unit"] != "gpu_hours" or not idle["paid"]:
         return None
     return "busy" if idle["worked"] / idle["paid"] >= _BUSY_SHARE else "waits"
-
-
-def _tensor_cores(subject: Subject) -> bool | None:
-    types = _known_types(subject)
-    return None if types is None else any(map(has_tensor_cores, types))
 
 
 def _pretrained(job: Job) -> bool:
@@ -153,11 +143,9 @@ def _found(subject: Subject, rules: Sequence[str]) -> bool | None:
 
 def _failed_soon(subject: Subject) -> bool | None:
     """A code error soon after the start of the run, or of the family's newest one."""
-    if subject.last is None:
-        return None
-    status, facts = subject.last
-    if status != "Failed":
-        return False
+    status, facts = subject.last or ("", None)
+    if facts is None or status != "Failed":
+        return None if facts is None else False
     if facts.elapsed_s is None or facts.reason_class is None:
         return None
     return facts.reason_class == "code error" and facts.elapsed_s < _SOON_S
@@ -218,20 +206,24 @@ def _inputs(job: Job) -> str:
     return "copied" if any(channel.is_copied for channel in channels) else "streamed"
 
 
-def _volume_without_effect(subject: Subject) -> bool | None:
-    """Whether it sets a volume size for types that get no volume."""
-    types, job = _known_types(subject), subject.job
-    if types is None or job is None or any(found.ebs_billed is None for found in types):
-        return None
-    return job.volume_gb is not None and not any(found.ebs_billed for found in types)
-
-
 Read = Callable[[Subject], TraitValue | None]
 
 
 def _of_job(read: Callable[[Job], TraitValue]) -> Read:
     """A trait that the job's description says."""
     return lambda subject: None if subject.job is None else read(subject.job)
+
+
+def _of_types(read: Callable[[Job, Sequence[InstanceType]], TraitValue | None]) -> Read:
+    """A trait of a job whose types are all in the catalogue."""
+
+    def of_subject(subject: Subject) -> TraitValue | None:
+        known = [found for found in subject.types if found is not None]
+        if subject.job is None or not known or len(known) < len(subject.types):
+            return None
+        return read(subject.job, known)
+
+    return of_subject
 
 
 class Trait(NamedTuple):
@@ -257,10 +249,10 @@ TRAITS: Mapping[str, Trait] = {
     "warm_pool": Trait(_EITHER, _of_job(lambda job: job.warm_pool is not None)),
     "inputs": Trait(frozenset({"none", "file_system", "copied", "streamed"}), _of_job(_inputs)),
     "network_isolation": Trait(_EITHER, lambda subject: subject.isolated),
-    "gpu": Trait(frozenset({"none", "g", "p"}), _gpu),
-    "devices": Trait(frozenset({"one", "several"}), _devices),
-    "tensor_cores": Trait(_EITHER, _tensor_cores),
-    "volume_without_effect": Trait(_EITHER, _volume_without_effect),
+    "gpu": Trait(frozenset({"none", "g", "p"}), _of_types(_gpu)),
+    "devices": Trait(frozenset({"one", "several"}), _of_types(_devices)),
+    "tensor_cores": Trait(_EITHER, _of_types(lambda _, types: any(map(has_tensor_cores, types)))),
+    "volume_without_effect": Trait(_EITHER, _of_types(_volume_without_effect)),
     "gpu_use": Trait(frozenset({"busy", "waits", NOT_RUN}), _gpu_use),
     "download": Trait(frozenset({"long", "short", NOT_RUN}), _download),
     "objective_flat": Trait(_EITHER, lambda subject: _found(subject, _PLATEAU)),

@@ -21,7 +21,7 @@ from sageaudit.output.text.headline import headline
 from sageaudit.output.text.idle_capacity import IDLE_LABEL, UNIT_WORDS, idle_sentence
 from sageaudit.output.text.links import links
 from sageaudit.output.text.money import Figure, share
-from sageaudit.output.text.words import capitalised, number
+from sageaudit.output.text.words import capitalised, counted, number
 
 _REST = "rest"
 _LINE_HEIGHT = 30
@@ -194,8 +194,10 @@ def _guides(guides: Sequence[GuideDocument]) -> Markup | None:
         )
         for guide in guides
     )
-    summary = tag("summary", f"{GUIDES_TITLE} ({len(guides)})")
-    return section("Guides", tag("details", summary, tag("ul", rows), class_="data"), id_="guides")
+    summary = tag("summary", counted(len(guides), "guide"))
+    return section(
+        GUIDES_TITLE, tag("details", summary, tag("ul", rows), class_="data"), id_="guides"
+    )
 
 
 def _children(document: AuditDocument) -> Markup | None:
