@@ -12,6 +12,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.ranking import FamilyFix
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
+from sageaudit.domain.guides.guides import GuideDocument
 from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.usage.measurements import Measurements
 
@@ -23,10 +24,14 @@ DETAILED = 200
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """One audit with the series it was judged by; None where they were not recorded or kept."""
+    """One audit with the series it was judged by; None where they were not recorded or kept.
+
+    `guides`: those of its own page; a job in an account's report has none.
+    """
 
     document: AuditDocument
     usage: Measurements | None
+    guides: Sequence[GuideDocument] = ()
 
 
 @dataclass(frozen=True, slots=True)
