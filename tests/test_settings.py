@@ -17,6 +17,7 @@ AUDIT = {
 }
 NOTIFY = {
     "TABLE_NAME": "history",
+    "AWS_REGION": "us-east-1",
     "DECISIONS_QUEUE_URL": "https://decisions",
     "UNDECIDED_QUEUE_URL": "https://undecided",
     "NOTICES_QUEUE_URL_SNS": "https://sns",
@@ -26,6 +27,7 @@ NOTIFY = {
 SWEEP = {name: value for name, value in AUDIT.items() if name != "FINISHED_DLQ_URL"}
 DELIVER = {
     "TABLE_NAME": "history",
+    "AWS_REGION": "us-east-1",
     "CHANNELS": "sns",
     "NOTICES_QUEUE_URL_SNS": "https://sns",
     "NOTICES_DLQ_URL": "https://dlq",

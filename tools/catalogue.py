@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -29,11 +30,12 @@ CATALOGUE = Path(str(resources.files("sageaudit.data"))) / "instance_types.json"
 _ENUMS = {kind.value: f"{kind.row.prefix}InstanceType" for kind in BILLED_KINDS}
 _ORDER = (
     "family", "size", "category", "vcpu", "memory_gib", "gpus", "gpu", "gpu_memory_gib",
-    "accelerator", "kinds", "efa", "ebs_volume_billed", "local_nvme_gb",
+    "accelerator", "kinds", "efa", "network_gbps", "ebs_volume_billed", "local_nvme_gb",
     "legacy_family", "successors",
     "entered_by_hand",
 )  # fmt: skip
 _GIB = 1024
+_GIGABIT = re.compile(r"(?:Up to )?(?:(\d+)x )?([\d.]+) Gigabit")
 _COMPUTE_BELOW_GIB, _MEMORY_FROM_GIB = 3, 7
 """GiB per vCPU: AWS's compute types have 2, general ones 4, memory ones 8."""
 
@@ -101,6 +103,8 @@ def _measured(name: str, entry: Mapping[str, Any]) -> Row:
         # SageMaker provisions no EBS volume for types with local NVMe
         "ebs_volume_billed": not entry["InstanceStorageSupported"],
     }
+    if network_gbps := _network_gbps(entry["NetworkInfo"]):
+        row["network_gbps"] = network_gbps
     if local_gb := entry.get("InstanceStorageInfo", {}).get("TotalSizeInGB"):
         row["local_nvme_gb"] = local_gb
     gpus = entry.get("GpuInfo", {}).get("Gpus", [])
@@ -114,6 +118,14 @@ def _measured(name: str, entry: Mapping[str, Any]) -> Row:
     elif "NeuronInfo" in entry:
         row["accelerator"] = "neuron"
     return row
+
+
+def _network_gbps(network: Mapping[str, Any]) -> float:
+    """The most that all network cards carry together, by either of EC2's two fields; 0: unknown."""
+    cards = network.get("NetworkCards", [])
+    peak_gbps = sum(card.get("PeakBandwidthInGbps", 0) for card in cards)
+    found = _GIGABIT.fullmatch(network.get("NetworkPerformance", ""))
+    return max(float(peak_gbps), int(found[1] or 1) * float(found[2]) if found else 0.0)
 
 
 def _gib(mib: int) -> float:

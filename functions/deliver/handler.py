@@ -35,6 +35,7 @@ from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, Malformed, RejectedEvent
+from sageaudit.output.text.commands import HistoryPlace
 from sageaudit.output.text.envelope import Check, Notice, read_body
 from sageaudit.ports import Queue
 from sageaudit.settings import DeliverSettings
@@ -145,8 +146,9 @@ def build(
     ledger = DynamoSendLedger(dynamodb, settings.table_name)
     channels = (policy or stored_policy.load()).channels
     posting = connected(channels, settings.topic_arn, Connections(session, transport))
+    place = HistoryPlace.of_table(settings.table_name, settings.region)
     return wired(
-        DeliverDependencies(ledger, posting, clock, writers(channels)),
+        DeliverDependencies(ledger, posting, clock, writers(channels), place),
         queues={
             channel: SqsQueue(sqs, url) for channel, url in settings.notices_queue_urls.items()
         },

@@ -25,6 +25,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.advice.advice import MOST_RUNS
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadHistory, Malformed
+from sageaudit.output.text.commands import HistoryPlace
 from sageaudit.settings import DigestSettings
 from sageaudit.workflows.digest.run import DigestDependencies, send_digest
 from sageaudit.workflows.report.contents import ReportSource
@@ -108,6 +109,7 @@ def build(
         if bucket
         else None,
         source=ReportSource(history, packaged.types(), most_runs=MOST_RUNS),
+        place=HistoryPlace.of_table(settings.table_name, settings.region),
     )
     return Digester(deps, clock, Report(environ), begin)
 

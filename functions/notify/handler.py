@@ -56,9 +56,11 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent
+from sageaudit.output.text.commands import HistoryPlace
 from sageaudit.ports import Queue
 from sageaudit.settings import NotifySettings
-from sageaudit.workflows.notify.decide import NotifyDependencies, notify, stored_audit
+from sageaudit.workflows.notify.decide import notify, stored_audit
+from sageaudit.workflows.notify.posts import NotifyDependencies
 
 _STOP_BEFORE_MS = (RESERVE_S + 15) * 1000
 """Below this remaining time, no further record is started."""
@@ -109,6 +111,10 @@ class Notifier:
     def decide(self, key: JobKey, version: int, document: AuditDocument) -> None:
         """Decides whether a new audit is notified. Raises Malformed or AwsError."""
         decision = notify(key, version, document, self.deps, now=self.clock())
+        for channel in decision.held:
+            self.report.count("MessagesHeld", channel=channel)
+        if decision.lines:
+            self.report.info("line", to=decision.lines)
         if decision.quiet:
             self.report.info("quiet", reason=decision.quiet)
             return
@@ -117,8 +123,6 @@ class Notifier:
         self.report.info("notified", kind=decision.kind, why=decision.why, advice=advice, **named)
         if self.deps.policy.routes.rows and not to.routes:
             self.report.count("MessagesUnrouted")
-        for channel in decision.held:
-            self.report.count("MessagesHeld", channel=channel)
 
     def queue(self, channel: str, body: str) -> None:
         """Puts a notice on its queue; `deliver` knows it by its id if that happens twice."""
@@ -164,6 +168,7 @@ def build(
         policy=policy,
         writers=writers(policy.channels),
         installed_at=DynamoInstallation(dynamodb, settings.table_name, clock=clock).installed_at,
+        place=HistoryPlace.of_table(settings.table_name, settings.region),
     )
     return wired(
         deps,

@@ -241,6 +241,9 @@ class AlertLedger(Protocol):
     def past(self, key: JobKey, group: str) -> PastAlerts:
         """The last alert of a run, and those of its group of families."""
 
+    def has_line(self, key: JobKey) -> bool:
+        """Whether the channels that get a line about every job had that of this run."""
+
     def hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """The messages to a channel in a clock hour."""
 
@@ -251,12 +254,15 @@ class AlertLedger(Protocol):
         bodies: Mapping[str, str],
         now: datetime,
         hours: Sequence[ChannelHour] = (),
+        *,
+        line: bool = False,
     ) -> bool:
         """Writes what is new: an alert, and by channel the bodies of its notices, for their queues.
 
-        `hours` have the message counted. False, and nothing is written, where `before` is not what
-        is there any more, where an hour has had another message, or where the run has a newer
-        version than that of the new alert.
+        `hours` have the message counted. `line`: some of the bodies are the line about the job,
+        which is written once. False, and nothing is written, where `before` is not what is there
+        any more, where an hour has had another message, where the run has a newer version than
+        that of the new alert, or where the line is there.
         """
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:

@@ -52,6 +52,7 @@ class AuditSettings(SweepSettings):
 class NotifySettings(FunctionSettings):
     """Settings of `notify`. `notices_queue_urls`: of each channel that notices are queued for."""
 
+    region: str
     notices_queue_urls: Mapping[str, str]
     decisions_queue_url: str
     undecided_queue_url: str
@@ -61,6 +62,7 @@ class NotifySettings(FunctionSettings):
 class DeliverSettings(FunctionSettings):
     """Settings of `deliver`. `topic_arn`: of the stack's own topic."""
 
+    region: str
     notices_queue_urls: Mapping[str, str]
     notices_dlq_url: str
     topic_arn: str
@@ -71,6 +73,7 @@ class DigestSettings(FunctionSettings):
     """Settings of `digest`."""
 
     account_id: str
+    region: str
 
 
 def notices_queue_variable(channel: str) -> str:

@@ -46,11 +46,12 @@ def asked(tmp_path: Path, run: Run) -> Asked:
         for day in (12, 11, 10):
             history.record(entry(day, new=False))
 
-    def ask(*words: str, taken: bool = False) -> Result:
-        if taken:
-            with SqliteHistory(path) as history:
-                for day in (3, 2, 1):
-                    history.record(entry(day, new=True))
+    def ask(*words: str, taken: bool = False, undone: bool = False) -> Result:
+        with SqliteHistory(path) as history:
+            for day in (3, 2, 1) if taken else ():
+                history.record(entry(day, new=True))
+            if undone:
+                history.record(entry(0, new=False))
         return run(*words, "--history", str(path))
 
     return ask
@@ -71,6 +72,7 @@ def test_an_open_advice_is_listed_and_answered(asked: Asked) -> None:
     said = asked("advice", "snooze", row["id"], "--by", "ana", "--reason", "release week")
     assert said.exit_code == 0
     assert f"{row['id']}: snooze until" in said.stderr
+    assert re.search(r"; written to .*history\.db\n$", said.stderr)
     assert rows(asked("advice", "--output", "json")) == []
     [kept] = rows(asked("advice", "list", "--state", "snoozed", "--output", "json"))
     assert (kept["by"], kept["reason"]) == ("ana", "release week")
@@ -123,6 +125,20 @@ def test_savings_are_predicted_and_measured_apart(asked: Asked) -> None:
     assert sums["taken"]["advices"] == 0
 
 
+def test_what_was_saved_stays_after_the_change_is_undone(asked: Asked) -> None:
+    """As ended, beside the recommendation that is open again; the page and the sums have it too."""
+    result = asked("savings", "--output", "json", taken=True, undone=True)
+    [row] = rows(result)
+    assert (row["state"], row["runs_since"], row["measured_usd"]) == ("ended", 3, 6)
+    assert json.loads(result.stdout)["sums"]["ended"] == {
+        "advices": 1, "predicted_usd": 4.59, "measured_usd": 6
+    }  # fmt: skip
+    assert "ended: 1 advice, predicted $4.59, measured $6.00" in asked("savings").stderr
+    assert {row["state"] for row in rows(asked("advice", "--output", "json"))} == {"open"}
+    page = " ".join(re.sub(r"<[^>]+>", " ", asked("report", "-o", "-").stdout).split())
+    assert "Ended 1 - $4.59 $6.00" in page
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -144,7 +160,7 @@ def test_an_answer_that_means_nothing_is_refused(
 def test_what_changed_says_what_became_of_advice(asked: Asked) -> None:
     """In `changes` where it is asked, and on the page, with what was saved in a row of its own."""
     days = ("--since", "7d", "--until", "0d")
-    assert {one["advice"] for one in rows(asked("changes", "--output", "json"))} == set()
+    assert [row["advice"] for row in rows(asked("changes", "--output", "json"))] == [None]
     [changed] = rows(asked("changes", *days, "--advice", "--output", "json", taken=True))
     assert changed["advice"] == "1 measured"
     page = " ".join(re.sub(r"<[^>]+>", " ", asked("report", "-o", "-").stdout).split())

@@ -77,6 +77,38 @@ def test_a_bad_file_is_one_sentence_and_exit_2(
     assert said in done.stderr
 
 
+BAD_FILES = {
+    "a name that SageMaker gives no job": (
+        '{"TrainingJobName": "my_job", "TrainingJobStatus": "Completed"}',
+        "TrainingJobName is not the name of a job: at most 63 letters, digits and hyphens",
+    ),
+    "not JSON": ("not json", "is not JSON"),
+    "an answer with a time that is none": (
+        '{"TrainingJobName": "a", "TrainingJobStatus": "Completed", "CreationTime": "soon"}',
+        "CreationTime",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), BAD_FILES.values(), ids=BAD_FILES)
+@pytest.mark.parametrize("lasts", [False, True], ids=["alone", "with a history"])
+def test_a_bad_file_among_others_is_named_and_the_others_are_audited(
+    run: Run, tmp_path: Path, text: str, said: str, *, lasts: bool
+) -> None:
+    """Both files beside it are printed, and the exit code is 2."""
+    bad = tmp_path / "bad.json"
+    bad.write_text(text)
+    files = (UNJUDGED, bad, FAILED)
+    names = [part for file in files for part in ("--recording", file)]
+    history = ["--history", tmp_path / "history.db"] if lasts else []
+    done = run("audit", *names, *history, "--output", "json")
+    assert done.exit_code == 2
+    assert len(done.stdout.splitlines()) == 2
+    [sentence] = done.stderr.strip().splitlines()
+    assert str(bad) in sentence
+    assert said in sentence
+
+
 def test_an_accepted_finding_fails_no_gate(run: Run, tmp_path: Path) -> None:
     """The policy exempts it: it is shown, and what fails the gate is that no more was judged."""
     policy = tmp_path / "policy.toml"

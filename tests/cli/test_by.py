@@ -114,7 +114,7 @@ def test_weeks_are_told_and_drawn(run: Run, weeks: Path) -> None:
     spent, wasted, rate, drawn, period, judged, *rows = done.stdout.splitlines()
     assert spent == "2026-W47 so far: $12.00 spent, 500% more than in as many days before"
     assert wasted == "$6.00 avoidable or lost, 500% more than in as many days before"
-    assert rate == "at this rate $16.80 spent by 2026-11-22"
+    assert rate == "at this rate $21.00 spent by 2026-11-22"
     assert len(drawn.split()[1]) == 4
     assert period == "ended 2026-10-26 to 2026-11-20 (UTC)"
     assert drawn.endswith("0 to $6.00")
@@ -182,5 +182,5 @@ def test_changes_end_with_yesterday_and_fit_80_columns(run: Run, file: Path, wee
         row["family"]: row["jobs"] for row in jobs if row["jobs"]
     }
     alone = run("changes", "--history", weeks, "--since", "2026-11-01")
-    assert "the history does not cover the days from 2026-10-13 on" in alone.stderr
+    assert "does not cover 2026-10-13 to 2026-10-31: only what is gone" in alone.stderr
     assert " - " in alone.stdout.splitlines()[2]

@@ -55,6 +55,7 @@ FILTERS: dict[str, tuple[list[str], Callable[[ROW], bool]]] = {
     "judged": (["--judged", "partly"], lambda row: row["judged"] == "partly"),
     "reason": (["--reason", "CODE error"], lambda row: row["reason"] == "code error"),
     "image": (["--image", "PyTorch"], lambda row: "pytorch" in (row["image"] or "")),
+    "image and tag": (["--image", "XGBoost:1.7"], lambda row: row["image"] == "xgboost:1.7"),
     "interrupted": (["--interrupted"], lambda row: bool(row["interrupted_s"])),
     "team": (["--tag", "team=growth"], lambda row: row["tag_team"] == "growth"),
     "no team": (["--tag", "team="], lambda row: row["tag_team"] is None),
@@ -145,6 +146,7 @@ def ask(run: Run) -> Ask:
 
 
 TWICE = {
+    ("image", "image and tag"),
     *(("bill", "both"), ("type", "short type"), ("never", "never-started")),
     *(("family", "rare family"), ("team", "no team"), ("no team", "two tags")),
 }

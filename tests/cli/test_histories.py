@@ -178,3 +178,58 @@ def test_a_file_that_others_may_write_is_said_once(
     assert (done.exit_code, "job" in done.stdout) == (0, True)
     assert done.stderr.count(f"others may write {path}") == said
     assert done.stderr.count("`chmod go-w ") == said
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, Path]:
+    """Two histories, of a job each."""
+    paths = tmp_path / "one.db", tmp_path / "two.db"
+    for number, path in enumerate(paths, start=1):
+        with SqliteHistory(path) as history:
+            history.record(ended(f"job-{number}", yesterday()))
+    return paths
+
+
+def test_the_environment_names_the_history_of_every_command_that_takes_one(
+    two: tuple[Path, Path], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An option wins over it; both variables at once are refused, and an option ends that too."""
+    first, second = two
+    monkeypatch.setenv("SAGEAUDIT_HISTORY", str(first))
+    assert "job-1" in run("history").stdout
+    assert "job-2" in run("history", "--history", second).stdout
+    monkeypatch.setenv("SAGEAUDIT_TABLE", "a-table")
+    both = run("history")
+    assert both.exit_code == 2
+    assert "SAGEAUDIT_HISTORY or SAGEAUDIT_TABLE" in both.stderr
+    assert "job-2" in run("history", "--history", second).stdout
+    monkeypatch.delenv("SAGEAUDIT_HISTORY")
+    asked = []
+
+    def open_table(table: str, *_: object) -> None:
+        asked.append(table)
+        raise NoHistory("it is asked for")
+
+    monkeypatch.setattr(histories, "_open_table", open_table)
+    run("history")
+    run("history", "--table", "another")
+    assert asked == ["a-table", "another"]
+    assert "job-1" in run("history", "--history", first).stdout
+
+
+@pytest.mark.parametrize("command", ["history", "show", "advice snooze", "check", "reconcile"])
+def test_the_help_names_the_variables(command: str, run: Run) -> None:
+    """Beside the options whose defaults they are."""
+    shown = " ".join(run(*command.split(), "--help").stdout.split())
+    assert "[env var: SAGEAUDIT_HISTORY]" in shown
+    assert "[env var: SAGEAUDIT_TABLE]" in shown
+
+
+def test_audit_says_where_it_records(tmp_path: Path, run: Run) -> None:
+    """Once, on stderr; without a history it writes nothing, and says nothing."""
+    recordings = Path(__file__).parents[2] / "local" / "recordings"
+    recording = recordings / "training-048-g4dn-xlarge-completed.json"
+    path = tmp_path / "kept.db"
+    said = run("audit", "--recording", recording, "--history", path).stderr
+    assert said.count(f"the audits are kept in {path}\n") == 1
+    assert run("audit", "--recording", recording).stderr == ""

@@ -50,6 +50,20 @@ def test_a_filter_without_an_index_counts_what_it_read(run: Run, file: Path) -> 
     assert read > run(*words, "--owner", "ana").document()["read"]["rows"]
 
 
+@pytest.mark.parametrize("sort", ["duration", "waiting"])
+def test_audits_are_sorted_by_time(run: Run, scanned: Path, sort: str) -> None:
+    """The longest first, with the time as a column, on one page and on all of them."""
+    words: tuple[object, ...] = ("history", "--history", scanned, "--sort", sort)
+    words = (*words, "--since", "2018-01-01")
+    assert sort.capitalize() in run(*words).stdout.splitlines()[1]
+    words = (*words, "--output", "json")
+    every = run(*words, "--all").document()["rows"]
+    times = [row[f"{sort}_s"] or 0 for row in every]
+    assert times == sorted(times, reverse=True)
+    assert any(times)
+    assert run(*words, "--limit", 5).document()["rows"] == every[:5]
+
+
 def test_findings_of_a_rule_have_their_own_columns(run: Run, file: Path) -> None:
     """By name or id; a field of the audit is read where it is asked for."""
     done = run("history", "--history", file, "--rule", "GPU_IDLE", "--limit", 3)

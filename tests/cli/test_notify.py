@@ -29,7 +29,7 @@ from tests.fakes.weeks import record
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 NAME = "tile-classifier-2026-06-09-08-02-11-408"
-TITLE = "tile-classifier: about $10, 1 run: use 1 x ml.g4dn.2xlarge"
+TITLE = "tile-classifier wasted about $10 in 1 run: use 1 x ml.g4dn.2xlarge"
 ARN = f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{NAME}"
 KEY = JobKey(ARN, datetime(2026, 6, 9, 8, 2, 11, tzinfo=UTC))
 WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/local"
@@ -74,7 +74,9 @@ def test_a_job_of_a_history_is_decided_about_with_its_family(tmp_path: Path, run
     run("audit", "--recording", COMPOSED, "--history", path)
     before = path.read_bytes()
     done = run("notify", "--preview", NAME, "--history", path, "--raw")
-    assert done.document()["text"] == TITLE
+    shown = done.document()
+    assert shown["text"] == TITLE
+    assert f"sageaudit advice snooze vexhzxcl --history {path}" in str(shown["blocks"])
     assert path.read_bytes() == before
 
 
@@ -142,16 +144,50 @@ def test_it_says_by_which_route_a_message_goes(
     assert done.stderr.endswith(says)
 
 
+LINES = POLICY.replace('secret = "webhook"', 'secret = "webhook"\nevery_job = true')
+
+
+@pytest.mark.parametrize(
+    ("recording", "owner", "channel", "first", "goes_to"),
+    [
+        ("composed-g4dn-12xlarge.json", "ana", "ml", f"*{NAME} completed: $14.67, $10.38", "ml"),
+        ("composed-g4dn-12xlarge.json", "ana", "email", f"Subject: {TITLE}", "ml"),
+        ("composed-g4dn-12xlarge.json", "mara", "ml", f"*{TITLE}*", None),
+        ("training-048-g4dn-xlarge-completed.json", "ana", "ml", "*", "ml"),
+    ],
+)
+def test_a_channel_that_gets_a_line_about_each_job_shows_that(
+    recording: str,
+    owner: str,
+    channel: str,
+    first: str,
+    goes_to: str | None,
+    tmp_path: Path,
+    run: Run,
+) -> None:
+    """Unless the channel gets an alert about the job, which is the line."""
+    (tmp_path / "policy.toml").write_text(LINES.replace("mara", owner))
+    words = ("--policy", tmp_path / "policy.toml", "--channel", channel)
+    done = run("notify", "--recording", RECORDINGS / recording, *words)
+    assert (done.exit_code, done.stdout.startswith(first)) == (0, True), done.stderr
+    assert ("the line about each job goes to" in done.stderr) == (goes_to is not None)
+    if goes_to:
+        assert f"the line about each job goes to {goes_to}\n" in done.stderr
+
+
 def test_it_sends_one_and_says_what_came_back(
     slack: SlackStandIn, run: Run, tmp_path: Path
 ) -> None:
     """To the address of the policy, or of the flag."""
     (tmp_path / "policy.toml").write_text(POLICY)
     words = ("notify", "--recording", str(COMPOSED), "--send", "--policy", tmp_path / "policy.toml")
-    assert "ml took it" in run(*words, "--channel", "ml").stderr
+    assert "ml took it, at webhook" in run(*words, "--channel", "ml").stderr
     assert "slack took it" in run(*words, "--to", "webhook").stderr
     assert "research took it" in run(*words, "--channel", "research").stderr
-    assert "data took it" in run(*words, "--channel", "data").stderr
+    assert (
+        "data took it, at arn:aws:sns:us-east-1:111122223333:notices"
+        in run(*words, "--channel", "data").stderr
+    )
     slack.will_answer(Answer(403, "invalid_token"))
     done = run(*words, "--channel", "ml")
     assert (done.exit_code, done.stderr.strip().splitlines()[-1]) == (
@@ -189,7 +225,7 @@ def test_a_message_that_a_table_has_is_not_due_again(
     with dynamodb() as client:
         name = new_table(client)
         parts = DynamoHistory(client, name), DynamoDecisions(client, name)
-        session = SimpleNamespace(client=lambda *_, **__: client)
+        session = SimpleNamespace(client=lambda *_, **__: client, region_name="us-east-1")
         monkeypatch.setattr(histories, "_open_table", lambda *_: (session, *parts))
         words = ("notify", "--recording", str(COMPOSED), "--table", name)
         assert "a message: first" in run(*words).stderr

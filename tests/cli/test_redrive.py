@@ -80,7 +80,8 @@ def test_a_letter_is_sent_anew_and_then_deleted(stack: Stack, redrive: Redrive, 
     stack.put(kind, body, reason="gave_up", why="x", first_sent=ms(NOW), waited_tags="3")
     done = redrive(kind)
     assert done.exit_code == 0, done.stderr
-    assert done.stderr.splitlines()[-1] == "sageaudit: moved 1 letter"
+    queue = {"finished": "finished", "undecided": "decisions", "notices": "slack"}[kind]
+    assert done.stderr.splitlines()[-1] == f"sageaudit: moved 1 letter to SageAudit-{queue}"
     [sent] = stack.waiting(WORK[kind])
     assert sent["Body"] == body
     assert "MessageAttributes" not in sent
@@ -200,7 +201,10 @@ def test_a_limit_moves_the_oldest(stack: Stack, redrive: Redrive) -> None:
         first = ms(datetime(2026, 11, day, tzinfo=UTC))
         stack.put("finished", event(f"day-{day}"), reason="gave_up", why="x", first_sent=first)
     stack.put("finished", "{}", first_sent=ms(datetime(2026, 10, 1, tzinfo=UTC)))
-    assert "moved 2 letters, 2 stay" in redrive("finished", "--limit", "2").stderr
+    assert (
+        "moved 2 letters to SageAudit-finished, 2 stay"
+        in redrive("finished", "--limit", "2").stderr
+    )
     assert stack.bodies("FinishedJobsQueueUrl") == [event("day-1"), event("day-2")]
 
 
@@ -210,7 +214,7 @@ def test_a_channel_that_is_not_set_up_keeps_its_notices(calls: AwsCalls, redrive
     stack.put("notices", notice("a", "sns"), reason="no_channel", why="x")
     stack.put("notices", notice("b", "slack"), reason="no_channel", why="x")
     assert "slack is not set up" in redrive("notices", "--dry-run").stdout
-    assert "moved 1 letter, 1 stay" in redrive("notices").stderr
+    assert "moved 1 letter to SageAudit-slack, 1 stay" in redrive("notices").stderr
     assert stack.bodies("NoticesQueueUrlSns") == [notice("a", "sns")]
     assert stack.left("notices") == 1
 
@@ -260,7 +264,7 @@ def test_a_letter_that_comes_twice_is_one_letter_with_its_newest_handle(
 
     stack.calls.answer("sqs:ReceiveMessage", receive)
     stack.calls.answer("sqs:DeleteMessageBatch", lambda *_: {})
-    assert "moved 1 letter\n" in redrive("finished").stderr
+    assert "moved 1 letter to SageAudit-finished\n" in redrive("finished").stderr
     [deleted] = stack.calls.of("sqs:DeleteMessageBatch")
     assert [one["ReceiptHandle"] for one in deleted.params["Entries"]] == ["new"]
 

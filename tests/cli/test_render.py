@@ -96,6 +96,17 @@ def test_unknown_is_said() -> None:
     assert starting.endswith("not billed")
 
 
+def test_a_repeated_download_is_shown_with_its_reason() -> None:
+    """In its row that it is not charged, and below the phases why, once."""
+    why = "repeated after an interruption"
+    again = phase("Downloading", 1500, "0", billed=False, why=why)
+    parts = [phase("Downloading", 1500, "0.63"), again, again]
+    shown = on_terminal(document(phases=parts), 80).splitlines()
+    rows = [line.split() for line in shown if line.strip().startswith("Downloading  ")]
+    assert [row[-1] for row in rows] == ["$0.63", "charged", "charged"]
+    assert sum(f"Downloading not charged: {why}" in line for line in shown) == 1
+
+
 def test_never_started() -> None:
     """A job that never ran says so."""
     shown = on_terminal(document(job=job(started_at=None)), 80)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.billed_job import BilledJob
 from sageaudit.domain.bill.change import (
     Change,
     CutPhase,
@@ -17,6 +18,7 @@ from sageaudit.domain.bill.change import (
     SetCount,
     SetPurchase,
     SetType,
+    SetTypeCount,
     Stage,
 )  # fmt: skip
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
@@ -170,6 +172,18 @@ def test_the_bill_scales_with_the_instances(of: Job, times: int) -> None:
 
 
 @FAST
+@given(jobs(), st.lists(st.sampled_from(PRICED), min_size=2, max_size=2, unique=True))
+def test_the_types_of_a_cluster_take_its_bill_apart(of: Job, names: list[str]) -> None:
+    """What stays without one type is what goes without the other."""
+    both = replace(of, groups=tuple(InstanceGroup(name, 2) for name in names))
+    whole, *parts = (
+        known(bill(run, MARKET).total_usd)
+        for run in (both, *(SetTypeCount(name, 0).apply(both) for name in names))
+    )
+    assert abs(sum(parts, Decimal(0)) - whole) < ALMOST_NOTHING
+
+
+@FAST
 @given(jobs(), st.integers(0, 90_000))
 def test_more_seconds_never_cost_less(of: Job, extra: int) -> None:
     """Of training, of retention or of both; and billed phases sum to compute."""
@@ -182,8 +196,50 @@ def test_more_seconds_never_cost_less(of: Job, extra: int) -> None:
     )
     billed = bill(of, MARKET)
     assert known(bill(longer, MARKET).total_usd) >= known(billed.total_usd) - ALMOST_NOTHING
-    parts = sum((cost.usd or Decimal(0) for cost in billed.phases), Decimal(0))
-    assert abs(parts - known(billed.compute_usd)) < ALMOST_NOTHING
+    assert sum((known(cost.usd) for cost in billed.phases), Decimal(0)) == billed.compute_usd
+
+
+@st.composite
+def interrupted(draw: st.DrawFn) -> Job:
+    """A spot run of two to four attempts, each with a download: the first is charged alone."""
+    parts = [("Starting", -60)]
+    for _ in range(draw(st.integers(1, 3))):
+        parts += [("Downloading", draw(SECONDS)), ("Training", draw(st.integers(1, 90_000)))]
+        parts += [("Interrupted", -draw(st.integers(1, 9000)))]
+    made = phases(*parts, ("Downloading", draw(SECONDS)), ("Training", draw(st.integers(1, 9000))))
+    first = next(phase for phase in made if phase.name == "Downloading")
+    charged = tuple(
+        replace(phase, billed=False, repeated=True)
+        if phase.name == "Downloading" and phase is not first
+        else phase
+        for phase in made
+    )
+    of = job(
+        draw(st.sampled_from(PRICED)),
+        draw(st.integers(1, 9)),
+        phases=charged,
+        purchase=Purchase.SPOT,
+        volume_gb=draw(st.integers(1, 4000)),
+    )
+    ran_s = known(of.ran_s)
+    return replace(of, training_s=ran_s, billable_s=ran_s * draw(SHARES))
+
+
+@FAST
+@given(interrupted())
+def test_a_repeated_download_costs_nothing_and_its_cut_saves_nothing(of: Job) -> None:
+    """The other phases sum exactly to compute, and a phase's cut saves at most what it costs."""
+    billed = bill(of, MARKET)
+    assert sum((known(cost.usd) for cost in billed.phases), Decimal(0)) == billed.compute_usd
+    assert all(cost.usd == 0 for cost in billed.phases if not cost.phase.billed)
+    today = BilledJob(of, billed, MARKET)
+    first = next(cost for cost in billed.phases if cost.phase.name == "Downloading")
+    longer = CutPhase("Downloading", known(first.phase.seconds) + 90_000)
+    cut_usd = known(billed.compute_usd) - known(today.compute_usd(longer))
+    assert abs(cut_usd - known(first.usd)) <= len(of.phases) * Decimal("0.000001")
+    only_repeated = replace(of, phases=tuple(p for p in of.phases if p is not first.phase))
+    today = BilledJob(only_repeated, bill(only_repeated, MARKET), MARKET)
+    assert today.saving(CutPhase("Downloading", Decimal(90_000))) == 0
 
 
 GPUS = {"ml.g4dn.xlarge": 1, "ml.g5.2xlarge": 1, "ml.g4dn.12xlarge": 4}

@@ -27,6 +27,7 @@ _FACTS = (
     None,
 )
 _BUCKETS = {"failed-spend": "lost", "spot-not-used": "possible"}
+TYPES = ("ml.g5.xlarge", "ml.m5.large")
 
 
 def audits(count: int, *, seed: int = 1, days: int = 40) -> Iterator[Entry]:
@@ -93,9 +94,17 @@ def _audit(chance: random.Random, number: int, days: int) -> Entry:
         "ended_at": ended.isoformat(),
     }
     total = sum(sums.values(), Decimal(chance.randrange(1, 9_000_000)).scaleb(-6))
-    bill = {"total_usd": None if chance.random() < 0.05 else total}
+    bill = _bill(None if chance.random() < 0.05 else total, number)
     made = entry(name, job=job, bill=bill, **changes)
     return replace(made, key=JobKey(arn, ended - timedelta(hours=2)), facts=_FACTS[number % 3])
+
+
+def _bill(total_usd: Decimal | None, number: int) -> dict[str, Any]:
+    """A bill of one line: an hour of an instance."""
+    line = {"item": "compute", "usage_type": f"EU-Train:{TYPES[number % len(TYPES)]}"}
+    amounts = {"quantity": Decimal(1), "unit": "instance-hours", "rate_usd": total_usd}
+    of_price = dict.fromkeys(("price_as_of", "price_source", "price_kind", "note"))
+    return {"total_usd": total_usd, "lines": [{**line, **amounts, **of_price, "usd": total_usd}]}
 
 
 def _finding(chance: random.Random, rule: str) -> dict[str, Any]:

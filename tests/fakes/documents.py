@@ -5,7 +5,8 @@ from decimal import Decimal
 from typing import Any, cast
 
 from sageaudit.domain.advice.advice import Advice, State
-from sageaudit.domain.audit.document import AuditDocument, JobDocument, LineDocument, PhaseDocument
+from sageaudit.domain.audit.bill_document import LineDocument
+from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Severity
@@ -128,12 +129,15 @@ def line(**overrides: Any) -> LineDocument:
     return cast("LineDocument", whole | overrides)
 
 
-def phase(name: str, seconds: int | None, usd: str | None, *, billed: bool = True) -> PhaseDocument:
-    """One occurrence of a phase."""
+def phase(
+    name: str, seconds: int | None, usd: str | None, *, billed: bool = True, why: str | None = None
+) -> PhaseDocument:
+    """One occurrence of a phase; `why` it is not billed although instances worked."""
     return {
         "name": name,
         "seconds": None if seconds is None else Decimal(seconds),
         "billed": billed,
+        "not_billed_because": why,
         "usd": None if usd is None else Decimal(usd),
     }
 

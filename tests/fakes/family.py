@@ -21,7 +21,8 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.errors import AwsError
 from sageaudit.ports import History
-from sageaudit.workflows.notify.decide import NotifyDependencies, notify
+from sageaudit.workflows.notify.decide import notify
+from sageaudit.workflows.notify.posts import NotifyDependencies
 from tests.fakes.delivering import CHANNELS, PK, RecordingQueue
 from tests.fakes.documents import document, finding, job
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions

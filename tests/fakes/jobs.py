@@ -42,6 +42,7 @@ def instance_type(name: str, vcpu: int, memory_gib: int, **changes: Any) -> Inst
         accelerator=None,
         ebs_billed=True,
         legacy=False,
+        network_gbps=Decimal(10),
     )
     return replace(plain, **changes)
 

@@ -31,6 +31,8 @@ class MemoryAlertLedger:
         self.running: dict[JobKey, WatchState] = {}
         self.notices: dict[tuple[str, str], tuple[str, str]] = {}
         """Channel and body by their keys, in the order in which they were written."""
+        self.lines: set[str] = set()
+        """The runs whose line was written, by partition key."""
 
     def past(self, key: JobKey, group: str) -> PastAlerts:
         """The last alert of a run, and those of its group of families."""
@@ -46,6 +48,10 @@ class MemoryAlertLedger:
         """The messages of one clock hour."""
         return self.hours.get((channel, began_at), ChannelHour(channel, began_at))
 
+    def has_line(self, key: JobKey) -> bool:
+        """Whether the line about the run was written."""
+        return keys.job_pk(key) in self.lines
+
     def write(
         self,
         before: PastAlerts,
@@ -53,18 +59,26 @@ class MemoryAlertLedger:
         bodies: Mapping[str, str],
         now: datetime,
         hours: Sequence[ChannelHour] = (),
+        *,
+        line: bool = False,
     ) -> bool:
         """All or nothing, if nobody has written since."""
-        if self._past(before.run, before.group) != before:
+        known = self._past(before.run, before.group)
+        if known.last != before.last or (after is not before and known != before):
             return False
         alert = after.last if after.last is not before.last else None
-        version = alert.version if alert else 0
+        version = alert.version if alert else 1
         if alert and self._newest(after.run) > version:
+            return False
+        if line and before.run in self.lines:
             return False
         if any(self.hour(one.channel, one.began_at).count != one.count - 1 for one in hours):
             return False
         self.hours |= {(one.channel, one.began_at): one for one in hours}
-        self._groups[after.group] = after
+        if line:
+            self.lines.add(after.run)
+        if after is not before:
+            self._groups[after.group] = after
         if alert:
             self._runs[after.run] = after
         for channel, body in bodies.items():

@@ -145,6 +145,13 @@ def _to(*channels: str, max_per_hour: int = 20) -> Policy:
     return replace(policy, channels=chosen, routes=Routes(channels))
 
 
+def _line_to(channel: str) -> Policy:
+    """Messages to SNS alone, and a line about each job to this channel."""
+    policy = _to("sns")
+    asked = replace(policy.channels[channel], every_job=True)
+    return replace(policy, channels={**policy.channels, channel: asked})
+
+
 _TIMES = r" for .* min"
 SLOWLY = Says(429, "rate_limited", (("Retry-After", "600"),))
 DESCRIBE = Call("audit", "sagemaker.DescribeTrainingJob", 1)
@@ -158,6 +165,9 @@ def stories() -> tuple[Story, ...]:
     failed = a_failed_job()
     children, tuning = tuning_set("Failed")
     hung = running("hung", (15, BUSY), (375, HUNG), (210, BUSY))
+    healthy = recorded("processing-051-completed")
+    later = failed.ended_at + timedelta(minutes=7) - healthy.ended_at
+    healthy = renamed(healthy, "features-2018", later=later)
     above = tuple(
         renamed(failed, f"family-{word}-2018", later=timedelta(minutes=minutes))
         for word, minutes in (("one", 0), ("two", 7), ("three", 14))
@@ -180,6 +190,7 @@ def stories() -> tuple[Story, ...]:
         Story("hangs", (hung,), _hangs, policy=_to("sns"), early=10 * HOUR, seen_at=_TIMES,
               most_of_a_call=1),
         Story("on Teams", (failed,), _ends, policy=_to("sns", "research")),
+        Story("every job", (failed, healthy), _ends, policy=_line_to("slack")),
         Story("above the most", above, _in_turn, policy=_to("sns", "slack", max_per_hour=1)),
     )  # fmt: skip
 

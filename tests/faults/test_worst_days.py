@@ -270,7 +270,7 @@ def _all_is_well(one: World, of: Week) -> None:
     should = {job.name for job in of.plain} | {jobs[-1].name for jobs in of.tuning}
     for channel in ("slack", "sns"):
         lines = [line for line in one.shown(channel) if "late-" not in line]
-        told = Counter(line.replace(REPEAT, "").partition(":")[0].strip(" *") for line in lines)
+        told = Counter(line.replace(REPEAT, "").strip(" *").partition(" ")[0] for line in lines)
         assert set(told) == should, (channel, should ^ set(told))
         plain = Counter(line for line in lines if REPEAT not in line)
         assert max(plain.values()) == 1, channel

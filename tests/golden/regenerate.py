@@ -22,11 +22,14 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
 from sageaudit.output.text.alert_card import card_of
+from sageaudit.output.text.commands import HistoryPlace
 from tests.fakes import documents, fixes
 from tests.fakes.alerts import alert
 from tests.fakes.documents import advised
 from tests.labelled import confusion, expert_jobs, simulated
 
+STACK = HistoryPlace.of_table("SageAudit-HistoryTable3F9C2A71-1T6QF0XN8KZ4D", "us-east-1")
+"""The table of a stack, with a name as CloudFormation gives it."""
 HERE = Path(__file__).parent
 _SHOWN = {
     "two-findings": documents.document,
@@ -154,12 +157,12 @@ def on_terminal(document: AuditDocument, width: int) -> str:
 
 
 def _slack(document: AuditDocument, notify: AlertDecision) -> str:
-    payload = slack.message(card_of(document, notify), {"anna": "U0123ABC"})
+    payload = slack.message(card_of(document, notify, STACK), {"anna": "U0123ABC"})
     return json.dumps(payload, indent=1, ensure_ascii=False) + "\n"
 
 
 def _sns(document: AuditDocument, notify: AlertDecision) -> str:
-    notice = plain.message(card_of(document, notify))
+    notice = plain.message(card_of(document, notify, STACK))
     attributes = json.dumps(notice["attributes"], indent=1, ensure_ascii=False)
     return f"Subject: {notice['subject']}\n\n{notice['message']}\n{attributes}\n"
 

@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "output": {"errors", "domain"},
     "ports": {"errors", "domain"},
     "workflows": {"errors", "domain", "rules", "output", "ports", "queries"},
-    "queries": {"errors", "domain", "ports"},
+    "queries": {"errors", "domain", "output", "ports"},
     "adapters": {"errors", "settings", "domain", "rules", "output", "ports"},
     "cli": {
         *("errors", "settings", "domain", "rules", "output", "ports"),

@@ -113,7 +113,7 @@ def test_each_route_has_its_own_and_the_default_that_of_all_jobs() -> None:
         Route(tag=("team", "x"), to=("slack", "sns")),
         Route(
             min_usd_per_month=Decimal(1),
-            min_severity=Severity.LOW,
+            min_month_severity=Severity.LOW,
             rule="failed-spend",
             to=("slack", "sns"),
         ),

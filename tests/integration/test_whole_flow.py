@@ -50,7 +50,7 @@ def test_a_tuning_job_waits_for_its_children_and_tells_for_them() -> None:
         assert all(lost)
         assert one.audit(tuning)["lost_usd"] == sum(lost)
         [headline] = one.headlines()
-        assert headline.startswith(f"*{tuning.name}: about $0.02 in a tuning job: ")
+        assert headline.startswith(f"*{tuning.name} lost about $0.02 in a tuning job: ")
         assert len(one.aws.mails) == 1
         assert "5 of 5 training jobs" in json.dumps(one.slack.posts)
 
@@ -70,11 +70,11 @@ def test_messages_go_by_their_routes_to_two_slacks_and_a_teams() -> None:
             one.aws.ends(job)
             one.aws.advance()
         [lost] = one.slack.to("slack")
-        assert lost["text"].startswith("c7n-job: about $0.15 lost")
+        assert lost["text"].startswith("c7n-job lost about $0.15 in 1 run")
         [vision] = one.slack.to("vision")
         [research] = one.slack.to("research")
         assert vision["text"] == next(shown(research))
-        assert vision["text"].startswith("tile-classifier: about $10, 1 run")
+        assert vision["text"].startswith("tile-classifier wasted about $10 in 1 run")
         [mail] = one.aws.mails
         assert "c7n-job" in mail["Body"]
         assert one.count("MessagesUnrouted", "notify") == 1

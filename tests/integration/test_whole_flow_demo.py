@@ -54,9 +54,9 @@ def test_the_message_shown_is_of_dollars_that_a_fix_avoids(played: Played) -> No
     [job] = of_file(demo.COMPOSED)
     message = played.shown[played.shown.index("as on a phone:") :]
     for part in (
-        "saves $10.38 a run",
+        "saves $10.38 of this run's",
         'InstanceType = "ml.g4dn.2xlarge"',
-        "tile-classifier: about $10, 1 run: use 1",
+        "tile-classifier wasted about $10 in 1",
     ):
         assert part in message
     assert f"{job.name} is made up" in played.shown
@@ -84,7 +84,7 @@ def test_each_job_has_one_audit(played: Played) -> None:
 def test_a_loss_is_told_once_on_each_channel(played: Played) -> None:
     """Of the failures only the dearest is worth a message under the demo's floor."""
     [lost] = [headline for headline in played.scene.headlines() if "lost" in headline]
-    assert lost.startswith("*c7n-job: about $0.15 lost, 1 run: ")
+    assert lost.startswith("*c7n-job lost about $0.15 in 1 run: ")
     mails = [json.loads(mail["Body"])["Message"] for mail in played.scene.aws.mails]
     assert sum(a_failed_job().name in mail for mail in mails) == 1
 

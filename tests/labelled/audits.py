@@ -22,6 +22,7 @@ from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.require import Requirement
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
 from sageaudit.rules import catalogue
@@ -48,8 +49,10 @@ def rules() -> tuple[str, ...]:
 
 @cache
 def every_rule_on() -> Policy:
-    """Also those that are off by default."""
-    return Policy(rules_on=frozenset(rule.name.name for rule in catalogue.load()))
+    """Also those that are off by default; traffic between hosts may not be encrypted."""
+    plain = Requirement("EnableInterContainerTrafficEncryption", "==", value=False)
+    names = frozenset(rule.name.name for rule in catalogue.load())
+    return Policy(rules_on=names, require={plain.path: plain})
 
 
 def audit(recorded: Json, earlier: tuple[EarlierRun, ...] = ()) -> Audit:

@@ -18,6 +18,7 @@ from sageaudit.domain.bill.change import (
     SetCount,
     SetPurchase,
     SetType,
+    SetTypeCount,
     SetVolume,
 )
 from sageaudit.domain.bill.finding import Finding, Parameter, Scalar
@@ -151,6 +152,8 @@ def changed(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> No
         on_type(tape, change.instance_type, float(change.slower))
     elif isinstance(change, SetCount):
         on_fewer(tape, change.count, float(change.slower))
+    elif isinstance(change, SetTypeCount):
+        without_idle_hosts(tape, change)
     elif isinstance(change, SetPurchase):
         tape.billed_share *= float(change.billed_share)
     elif isinstance(change, SetVolume):
@@ -220,6 +223,18 @@ def on_fewer(tape: Tape, count: int, times: float) -> None:
             ]
     tape.drop(hosts=[host for host in tape.hosts if host not in stay])
     tape.stretch(times)
+
+
+def without_idle_hosts(tape: Tape, change: SetTypeCount) -> None:
+    """Only so many hosts of a type are left, those that did most; the others do what they did."""
+    on_gpus = {line.host for line in tape.lines if line.metric == GPU}
+    has_gpus = machine(change.instance_type).gpus > 0
+    work = {
+        line.host: sum(value or 0 for value in line.values)
+        for line in tape.lines
+        if line.metric == CPU and (line.host in on_gpus) == has_gpus
+    }
+    tape.drop(hosts=sorted(work, key=lambda host: -work[host])[change.count :])
 
 
 def _sum(lines: list[Line]) -> list[float | None]:

@@ -29,7 +29,16 @@ from tests.fakes.asked import ACCOUNTS, NOW, RULES, fill, remembered
 
 TODAY = NOW.date()
 WINDOW = Window(datetime(2026, 11, 11, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC))
-COLUMNS = [*SUMMED, "family,region", "owner,week", "type,day", "rule,month", "team", "project,week"]
+COLUMNS = [
+    *(name for name in SUMMED if name != "usage_type"),
+    "family,region",
+    "owner,week",
+    "type,day",
+    "rule,month",
+    "team",
+    "project,week",
+]
+"""Without usage types, which no row of a list has: `tests/cli/test_by_usage_type.py`."""
 FILTERS: list[dict[str, Any]] = [
     {},
     {"family": "training/bert"},
@@ -174,8 +183,18 @@ def test_each_week_is_compared_with_the_one_before(weeks: History) -> None:
         ("2026-W46", 2, 0, 0, True),
         ("2026-W47", 4, 100, 100, False),
     ]
-    assert [row.projected_usd for row in rows] == [None, None, None, Decimal("5.6")]
+    assert [row.projected_usd for row in rows] == [None, None, None, 7]
     assert (rows[0].first_day, rows[0].last_day) == (date(2026, 10, 26), date(2026, 11, 1))
+
+
+def test_a_projection_counts_a_day_that_is_not_over_as_it_is(weeks: History) -> None:
+    """Monday to Thursday cost $4. A Friday that has cost $6 so far stays $6, and the two days left
+    cost $1 each, as the days that are over did on average.
+    """
+    today = datetime(TODAY.year, TODAY.month, TODAY.day, 9, tzinfo=UTC)
+    weeks.record(ended("today", today, bill={"total_usd": Decimal(6)}))
+    newest = asked(weeks, "week", date(2026, 11, 16))[-1]
+    assert (newest.total_usd, newest.projected_usd) == (10, 12)
 
 
 def test_nothing_is_compared_with_days_before_the_history(weeks: History) -> None:

@@ -68,6 +68,19 @@ def test_a_name_of_several_jobs_is_refused(history: History) -> None:
     assert found(history, "both", account="444455556666").account == "444455556666"
 
 
+def test_a_name_that_a_list_cut_is_found(history: History) -> None:
+    """If it fits one job; of several their names are listed."""
+    for number in (1, 2):
+        history.record(job(f"tile-classifier-2026-11-1{number}-with-a-long-end", "team-a"))
+    assert found(history, "tile-cl…11-with-a-long-end").name.startswith(
+        "tile-classifier-2026-11-11"
+    )
+    with pytest.raises(AmbiguousName, match=r"is cut from tile-\S*11-11\S* and tile-\S*11-12"):
+        found(history, "tile-cl…-long-end")
+    with pytest.raises(JobNotFound):
+        found(history, "tile-cl…-short-end")
+
+
 def test_a_job_that_is_not_there_is_said(history: History) -> None:
     """With the nearest name of the newest jobs; with another case it is the job itself."""
     history.record(job("resnet-nightly", "team-a", days_ago=4))

@@ -127,6 +127,30 @@ def test_the_future_is_refused(text: str) -> None:
         window("30d", text, NOW)
 
 
+@pytest.mark.parametrize(
+    ("since", "until", "begin"),
+    [
+        ("7d", "2026-11-10", at(2026, 11, 3)),
+        ("7d", "2026-10", at(2026, 10, 24)),
+        ("7d", "2026-11-10T10:00Z", at(2026, 11, 3)),
+        ("7d", "2026-11-20", at(2026, 11, 13)),
+        ("0d", "2026-11-10", at(2026, 11, 10)),
+        ("7d", "2d", at(2026, 11, 13)),
+    ],
+)
+def test_days_are_counted_back_from_the_date_of_until(
+    since: str, until: str, begin: datetime
+) -> None:
+    """As from today without it; two counts of days are both from today."""
+    assert window(since, until, NOW).since == begin
+
+
+def test_whole_days_before_a_date_are_that_many_days() -> None:
+    """As without a date, where seven days end with yesterday."""
+    asked = window("7d", "2026-11-10", NOW, with_today=False)
+    assert (asked.since, asked.until) == (at(2026, 11, 4), at(2026, 11, 11))
+
+
 def test_since_after_until_is_refused() -> None:
     """Nothing is between them."""
     with pytest.raises(BadUsage, match="--since 1d is not before --until 2d"):

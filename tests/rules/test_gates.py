@@ -254,6 +254,22 @@ def test_a_cluster_of_several_types_has_no_map_to_its_metrics(name: str) -> None
     assert answer.code == ("hosts_unmapped" if summed or rule.per_host else "reached")
 
 
+def test_hosts_that_are_told_apart_are_not_compared_either() -> None:
+    """They are of several types: only whether each took part is judged."""
+    groups = (InstanceGroup(GPUS, 1), InstanceGroup("ml.m5.xlarge", 1))
+    run = ran(7200, groups=groups)
+    busy = [50.0] * 120
+    told_apart = usage(
+        run,
+        *(series(metric, busy) for metric in (Metric.CPU, Metric.GPU)),
+        series(Metric.CPU, busy, host="train/algo-2"),
+    )
+    assert [use.instance_type for use in told_apart.by_type] == [GPUS, "ml.m5.xlarge"]
+    assert unknown("uneven-hosts", run, told_apart) == "types_mixed"
+    assert unknown("gpu-idle", run, told_apart) == "types_mixed"
+    assert unknown("uneven-hosts", run, usage(run)) == "hosts_unmapped"
+
+
 @pytest.mark.parametrize("name", MEASURED)
 def test_a_busy_gpu_keeps_only_rules_about_cpus_from_judging(name: str) -> None:
     """At half of its active time the GPU is what the job pays for; under it the CPU is judged."""

@@ -10,7 +10,15 @@ from docs import build_rules
 from sageaudit import rules
 from sageaudit.cli.commands.rules import SCOPES, SECTIONS, sections
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, RequestCase, Rule, TuningCase
+from sageaudit.rules.card import (
+    AccountCase,
+    Case,
+    FamilyCase,
+    JobCase,
+    RequestCase,
+    Rule,
+    TuningCase,
+)
 from tests.labelled.story import labelled
 
 ROOT = Path(__file__).parents[2]
@@ -92,9 +100,9 @@ def test_the_pages_are_those_of_the_rules() -> None:
 
 
 def test_every_scope_has_a_case_that_judges_it() -> None:
-    """A card names one of five scopes."""
+    """A card names one of six scopes."""
     assert {rule.scope for rule in catalogue.load()} == set(SCOPES)
-    assert set(SCOPES) == {JobCase, FamilyCase, TuningCase, AccountCase, RequestCase}
+    assert set(SCOPES) == {Case, JobCase, FamilyCase, TuningCase, AccountCase, RequestCase}
 
 
 def test_guard_rails_stay_out_of_chat() -> None:
@@ -114,18 +122,26 @@ def test_what_is_told_once_a_family_is_about_a_setting() -> None:
     """Each run of the family has the same setting, and would be told the same."""
     assert {rule.name.name for rule in catalogue.load() if rule.once_a_family} == {
         "spot-not-used",
+        "warm-pool-candidate",
         "mixed-precision-candidate",
         "volume-oversized",
         "max-runtime-loose",
+        "requirement-not-met",
     }
 
 
 def test_a_rule_that_counts_dollars_by_metrics_says_that_it_finds_waste() -> None:
-    """Where none of these rules can answer, a job's avoidable dollars are not known, and not 0."""
+    """Where none of these rules can answer, a job's avoidable dollars are not known, and not 0.
+
+    A rule on clusters of several types reads the metrics of each type, and needs none of all hosts.
+    """
+    texts = {
+        name: (FOLDER / file_of(rule)).read_text(encoding="utf-8") for name, rule in RULES.items()
+    }
     counting = {
         name
         for name, rule in RULES.items()
-        if rule.needs and _COUNTS.search((FOLDER / file_of(rule)).read_text(encoding="utf-8"))
+        if (rule.needs or ".by_type" in texts[name]) and _COUNTS.search(texts[name])
     }
     assert {name for name, rule in RULES.items() if rule.finds_waste} == counting
     assert counting

@@ -104,6 +104,37 @@ def test_which_types_take_an_elastic_fabric_adapter() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("network", "gbps"),
+    [
+        ({"NetworkPerformance": "Up to 10 Gigabit",
+          "NetworkCards": [{"BaselineBandwidthInGbps": 1.25, "PeakBandwidthInGbps": 10.0}]}, 10.0),
+        ({"NetworkPerformance": "4x 100 Gigabit",
+          "NetworkCards": [{"PeakBandwidthInGbps": 100.0}] * 4}, 400.0),
+        # the two fields may disagree: the most of both is a bound
+        ({"NetworkPerformance": "3200 Gigabit",
+          "NetworkCards": [{"PeakBandwidthInGbps": 1600.0}]}, 3200.0),
+        ({"NetworkPerformance": "12.5 Gigabit"}, 12.5),
+        ({"NetworkPerformance": "High"}, None),
+        ({}, None),
+    ],
+)  # fmt: skip
+def test_the_most_that_the_network_of_a_type_carries(
+    network: dict[str, Any], gbps: float | None
+) -> None:
+    """Unknown where EC2 has no figure, never 0."""
+    described = [entry("m5.xlarge", NetworkInfo={"EfaSupported": False, **network})]
+    rows, _ = catalogue.rebuilt(OLD, described, offered())
+    assert rows["ml.m5.xlarge"].get("network_gbps") == gbps
+
+
+def test_nearly_every_type_has_its_network() -> None:
+    """Of those with an EBS volume, which a download may fill, one has none."""
+    types = packaged.types().values()
+    assert [t.name for t in types if t.ebs_billed and t.network_gbps is None] == ["ml.p2.xlarge"]
+    assert packaged.types()["ml.m5.xlarge"].network_gbps == 10
+
+
 def test_a_successor_is_a_known_type_of_a_newer_generation() -> None:
     """It takes the same kinds of job, else it is no way on."""
     for name, kind in packaged.types().items():

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json, say
+from sageaudit.cli.support.history.data_folder import HISTORY_VARIABLE, TABLE_VARIABLE
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import is_account_id
@@ -26,6 +28,8 @@ Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 T = TypeVar("T")
 _FILE = click.Path(path_type=Path)
+_HISTORIES = frozenset({"history", "table"})
+"""The arguments that name a history."""
 ROWS = click.IntRange(1, 1_000_000)
 """More rows than anybody reads; --all has no limit."""
 
@@ -51,6 +55,21 @@ class EnumChoice(click.Choice[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The member."""
         return self._of(super().convert(value, param, ctx))
+
+
+class HistoryOption(click.Option):
+    """Names a history, with a variable of the environment as its default.
+
+    A history that the command line names wins over both variables.
+    """
+
+    def consume_value(
+        self, ctx: click.Context, opts: Mapping[str, Any]
+    ) -> tuple[Any, ParameterSource]:
+        """None where the command line names the other one."""
+        if self.name not in opts and not opts.keys().isdisjoint(_HISTORIES):
+            return None, ParameterSource.DEFAULT
+        return super().consume_value(ctx, opts)
 
 
 def together(name: str, form: Any, *decorators: Any, names: Iterable[str] = ()) -> Decorator:
@@ -81,6 +100,19 @@ def _loaded(_: click.Context, __: click.Parameter, path: Path | None) -> Policy:
     return policy_file.load(path)
 
 
+def history_option(text: str) -> Decorator:
+    """--history with this help."""
+    return click.option(
+        "--history",
+        metavar="FILE",
+        type=_FILE,
+        cls=HistoryOption,
+        envvar=HISTORY_VARIABLE,
+        show_envvar=True,
+        help=text,
+    )
+
+
 KIND = click.option(
     "--kind",
     type=EnumChoice(JobKind),
@@ -93,14 +125,14 @@ TABLE_REGION = click.option(
     "--region", help="AWS region of the table; by default that of your AWS settings."
 )
 PROFILE = click.option("--profile", help="AWS profile to take credentials from.")
-HISTORY = click.option(
-    "--history",
-    metavar="FILE",
-    type=_FILE,
-    help="File that holds the history; by default the one in your data folder.",
-)
+HISTORY = history_option("File that holds the history; by default the one in your data folder.")
 TABLE = click.option(
-    "--table", metavar="NAME", help="DynamoDB table that holds the history, in place of a file."
+    "--table",
+    metavar="NAME",
+    cls=HistoryOption,
+    envvar=TABLE_VARIABLE,
+    show_envvar=True,
+    help="DynamoDB table that holds the history, in place of a file.",
 )
 RECORDINGS = click.option(
     "--recording",

@@ -196,7 +196,7 @@ def limit_of(job: Job, runs: FinishedRuns, now: datetime) -> Limit | None:
 
     Waiting counts for the second alone.
     """
-    ran_s, limits = billed_seconds(job)[0], list[tuple[Decimal, int, bool]]()
+    ran_s, limits = job.ran_s or billed_seconds(job)[0], list[tuple[Decimal, int, bool]]()
     if job.max_runtime_s is not None and ran_s is not None:
         limits.append((job.max_runtime_s - ran_s, job.max_runtime_s, False))
     if job.max_wait_s is not None and job.created_at is not None:

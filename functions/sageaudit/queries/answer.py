@@ -14,7 +14,7 @@ from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
 from sageaudit.queries.columns import fitting, of_head
 from sageaudit.queries.lists import Lists, place
-from sageaudit.queries.question import COUNTS, Question, Sort
+from sageaudit.queries.question import COUNTS, TIMES, Question, Sort
 from sageaudit.queries.rows import (
     AuditRow,
     amount,
@@ -46,13 +46,14 @@ def page(
 ) -> AnswerPage:
     """At most `limit` rows; `above_zero`: of an order by dollars.
 
-    The reads do not grow with the history, unless a filter without an index matches few rows.
+    The reads do not grow with the history, unless a filter without an index matches few rows. An
+    order by time reads every row of the window, as no sum says which days have the longest.
     """
     _check(question)
     lists = replace(lists, page_size=min(limit + 1, _LARGEST_PAGE))
     if question.sort is Sort.NEWEST:
         rows = _rows(lists, question, with_heads=with_heads)
-    elif question.rule is not None:
+    elif question.rule is not None or question.sort in TIMES:
         rows = iter(_best(_rows(lists, question, with_heads=with_heads), question))
     else:
         rows = iter(_ranked(lists, question, limit + 1, above_zero=above_zero))
@@ -61,7 +62,7 @@ def page(
 
 
 def all_rows(lists: Lists, question: Question, *, with_heads: bool = False) -> Iterator[AuditRow]:
-    """Every row, read while they are consumed; an order by dollars holds all rows in memory."""
+    """Every row, read while they are consumed; an order by an amount holds all rows in memory."""
     _check(question)
     rows = _rows(lists, question, with_heads=with_heads)
     return rows if question.sort is Sort.NEWEST else iter(_best(rows, question))
@@ -103,7 +104,7 @@ def _with_heads(
 
 
 def _best(rows: Iterator[AuditRow], question: Question) -> list[AuditRow]:
-    """All rows in an order by dollars, those of the same dollars newest first."""
+    """All rows in an order by an amount, those of the same amount newest first."""
     return sorted(rows, key=lambda row: (amount(row, question.sort), place(row)), reverse=True)
 
 

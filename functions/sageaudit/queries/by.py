@@ -10,11 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, time
-from itertools import chain, islice
+from decimal import Decimal
+from itertools import chain, islice, product
 from typing import Any
 
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.sums import Scope, Sums, added
+from sageaudit.domain.reconcile.audited_lines import HOURS, unit_of
 from sageaudit.queries import answer
 from sageaudit.queries.columns import FILTERS, SUMMED, Column, fitting, no_column
 from sageaudit.queries.lists import Lists
@@ -28,13 +30,27 @@ from sageaudit.queries.periods import (
 )
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import AuditRow, audit_row
-from sageaudit.queries.total import Total, of_runs, percent, ranked, total_of, with_shares
+from sageaudit.queries.total import (
+    ADDED_OF_RUNS,
+    Total,
+    of_runs,
+    percent,
+    ranked,
+    total_of,
+    with_shares,
+)
 
 Values = tuple[str | None, ...]
 _Part = tuple[Values, date, Sums, AuditRow | None]
 _Days = dict[date, list[tuple[Sums, AuditRow | None]]]
 """Sums of a day, or of one job of it."""
-_OF_FINDINGS = ("avoidable_usd", "lost_usd", "lost_up_to_usd", "waste_usd", "possible_usd")
+_OF_FINDINGS = (
+    *("avoidable_usd", "avoidable_up_to_usd", "lost_usd", "lost_up_to_usd", "waste_usd"),
+    *("possible_usd", "possible_up_to_usd"),
+)
+
+_OF_WHOLE_JOBS = (*_OF_FINDINGS, "judged_usd", "idle_usd", "top_rule")
+"""What no usage type has a part of."""
 
 
 def length_of(columns: Sequence[Column]) -> Length | None:
@@ -64,14 +80,23 @@ def by(
         periods = ranked(_periods(lists, question, names, length, today, runs=runs), question.sort)
         return [*with_shares(periods, "total_usd")] if names else periods
     groups = _grouped(lists, question, names, runs=runs)
+    of_rules = _of_rules(question, names)
     totals = (
-        replace(_total(chain(*days.values())), **_named(names, values))
+        replace(_total(chain(*days.values()), of_rules=of_rules), **_named(names, values))
         for values, days in groups.items()
     )
     rows = ranked(filter(_has_any, totals), question.sort)
     order = (Sort.WASTE if question.sort is Sort.NEWEST else question.sort).field
+    if SUMMED["usage_type"] in names:
+        rows = [replace(row, **dict.fromkeys(_OF_WHOLE_JOBS)) for row in rows]
+        order = Sort.TOTAL.field if order in _OF_WHOLE_JOBS else order
     in_common = SUMMED["rule"] in names and order not in _OF_FINDINGS
     return rows if in_common or order.endswith("_percent") else [*with_shares(rows, order)]
+
+
+def _of_rules(question: Question, names: Sequence[Column]) -> bool:
+    """Whether dollars of findings are those of rules."""
+    return question.rule is not None or SUMMED["rule"] in names
 
 
 def sums_of(lists: Lists, question: Question) -> Sums:
@@ -85,19 +110,20 @@ class _Timeline:
     """The sums of some days. `every`: with a rule, those of all jobs that it may have judged."""
 
     days: _Days
+    of_rules: bool
     every: _Days | None = None
 
     def between(self, first: date, last: date) -> Total:
         """The amounts of these days; a rule that found nothing where nothing was judged, or in all
         of the days, says nothing of them.
         """
-        total = _between(self.days, first, last)
+        total = _between(self.days, first, last, of_rules=self.of_rules)
         if self.every is None:
             return total
-        judged = self.days and _between(self.every, first, last).avoidable_usd is not None
-        known: dict[str, Any] = (
-            {} if judged else {name: getattr(total, name) or None for name in _OF_FINDINGS}
-        )
+        every = _between(self.every, first, last, of_rules=False)
+        if self.days and every.avoidable_usd is not None:
+            return total
+        known: dict[str, Any] = {name: getattr(total, name) or None for name in _OF_FINDINGS}
         return replace(total, **known)
 
 
@@ -124,7 +150,7 @@ def _periods(
         if question.rule is not None:
             every = _grouped(wide, _of_any_rule(question), names, runs=runs).get((), {})
     for values, days in groups.items():
-        line = _Timeline(days, every)
+        line = _Timeline(days, _of_rules(question, names), every)
         for start in starts:
             total = _period(line, length, start, today, covered)
             row = replace(total, **_named(names, values))
@@ -145,15 +171,16 @@ def _period(line: _Timeline, length: Length, first: date, today: date, covered: 
     days, so_far = (after - first).days, (today - first).days + 1
     now = line.between(first, after - ONE_DAY)
     over = so_far > days
-    total_usd = waste_usd = projected_usd = None
+    earlier = projected_usd = None
     if before >= covered and (over or so_far > 1):
         last = first if over else min(first, before + so_far * ONE_DAY)
         earlier = line.between(before, last - ONE_DAY)
-        total_usd, waste_usd = earlier.total_usd, earlier.waste_usd
-    if not over and so_far > 1 and now.total_usd is not None:
-        projected_usd = now.total_usd / so_far * days
+    if not over and so_far > 1:
+        projected_usd = _projected(line, first, today, days)
+    total_usd, waste_usd = (earlier.total_usd, earlier.waste_usd) if earlier else (None, None)
     return replace(
         now,
+        before=earlier,
         period=length.label(first),
         first_day=first,
         last_day=after - ONE_DAY,
@@ -161,21 +188,36 @@ def _period(line: _Timeline, length: Length, first: date, today: date, covered: 
         over=over,
         projected_usd=projected_usd,
         total_before_usd=total_usd,
+        spend_qualifier_before=earlier.spend_qualifier if earlier else None,
         total_change_percent=percent(now.total_usd, total_usd),
         waste_before_usd=waste_usd,
         waste_change_percent=percent(now.waste_usd, waste_usd),
     )
 
 
-def _between(days: _Days, first: date, last: date) -> Total:
-    return _total(chain(*(days.get(day, ()) for day in days_between(first, last))))
+def _projected(line: _Timeline, first: date, today: date, days: int) -> Decimal | None:
+    """The spend of a period that lasts. Each day left costs what the days that are over cost on
+    average. Today, which is not over, costs at least what it has cost so far.
+    """
+    spent_usd = line.between(first, today - ONE_DAY).total_usd
+    if spent_usd is None:
+        return None
+    over = (today - first).days
+    of_a_day_usd = spent_usd / over
+    today_usd = max(line.between(today, today).total_usd or Decimal(0), of_a_day_usd)
+    return spent_usd + today_usd + (days - over - 1) * of_a_day_usd
 
 
-def _total(parts: Iterable[tuple[Sums, AuditRow | None]]) -> Total:
+def _between(days: _Days, first: date, last: date, *, of_rules: bool) -> Total:
+    parts = chain(*(days.get(day, ()) for day in days_between(first, last)))
+    return _total(parts, of_rules=of_rules)
+
+
+def _total(parts: Iterable[tuple[Sums, AuditRow | None]], *, of_rules: bool) -> Total:
     every = [*parts]
     rows = [row for _, row in every if row]
     more = of_runs(rows) if len(rows) == len(every) else {}
-    return total_of(added([sums for sums, _ in every]), **more)
+    return total_of(added([sums for sums, _ in every]), of_rules=of_rules, **more)
 
 
 def _named(names: Sequence[Column], values: Values) -> dict[str, Any]:
@@ -245,18 +287,48 @@ def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Ite
         if not fits(row) or (found is not None and head.key not in found):
             continue
         day = head.ended_at.astimezone(UTC).date()
-        if wanted is None and SUMMED["rule"] not in names:
-            yield tuple(column.of(row) for column in names), day, head.sums, row
-            continue
-        for rule in head.sums.rules if wanted is None else {wanted} & {*head.sums.rules}:
-            of_rule = replace(row, rule=rule)
-            sums = _of_rule(head.sums, rule)
-            yield tuple(column.of(of_rule) for column in names), day, sums, of_rule
+        parts = [(head.sums, row)]
+        if wanted is not None or SUMMED["rule"] in names:
+            parts = [*_by_rule(head, row, wanted)]
+        if SUMMED["usage_type"] in names:
+            parts = [*_by_usage_type(head, parts)]
+        for sums, part in parts:
+            yield tuple(column.of(part) for column in names), day, sums, part
     of_tags = [column for column in names if column.tag]
     known = tags if read or not of_tags else _newest_tags(lists)
     for column in of_tags:
         if known is not None and column.name not in known:
             raise no_column(column.name, known)
+
+
+def _by_rule(head: Head, row: AuditRow, wanted: str | None) -> Iterator[tuple[Sums, AuditRow]]:
+    """The job once for each rule that found something in it, or for the wanted one."""
+    for rule in head.sums.rules if wanted is None else {wanted} & {*head.sums.rules}:
+        sums = replace(head.sums, rules={rule: head.sums.rules[rule]})
+        yield sums, replace(row, rule=rule)
+
+
+def _by_usage_type(
+    head: Head, parts: Iterable[tuple[Sums, AuditRow]]
+) -> Iterator[tuple[Sums, AuditRow]]:
+    """The job once for each usage type of its bill, with that part of its dollars alone."""
+    for (sums, row), name in product(parts, head.usage_costs):
+        usd = head.usage_costs[name]
+        part = Sums(
+            jobs=sums.jobs,
+            failed=sums.failed,
+            unpriced=int(usd is None),
+            upper_bounds=sums.upper_bounds,
+            estimated=sums.estimated if unit_of(name) == HOURS else 0,
+            total_usd=usd or Decimal(0),
+        )
+        own: dict[str, Any] = {
+            **dict.fromkeys(ADDED_OF_RUNS),
+            "total_usd": usd,
+            "usage_type": name,
+            "usage_quantity": head.usage_quantities.get(name),
+        }
+        yield part, replace(row, **own)
 
 
 def _newest_tags(lists: Lists) -> set[str] | None:
@@ -271,16 +343,3 @@ def _newest_tags(lists: Lists) -> set[str] | None:
 def _of_any_rule(question: Question) -> Question:
     """The question about jobs, without what is asked of the findings of its rule."""
     return replace(question, rule=None, severity=None, min_usd=None)
-
-
-def _of_rule(sums: Sums, rule: str) -> Sums:
-    """The sums of a job with the dollars of one rule's findings alone."""
-    of = sums.rules[rule]
-    return replace(
-        sums,
-        avoidable_usd=of.avoidable_usd,
-        lost_usd=of.lost_usd,
-        lost_up_to_usd=of.lost_usd,
-        possible_usd=of.possible_usd,
-        rules={rule: of},
-    )

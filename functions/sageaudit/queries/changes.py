@@ -5,14 +5,14 @@ from __future__ import annotations
 import enum
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from sageaudit.domain.audit.spend_qualifier import SpendQualifier, qualifier_of_change
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
-from sageaudit.domain.job.family import stem
-from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.family import shared_name
 from sageaudit.errors import BadUsage
 from sageaudit.queries.by import by
 from sageaudit.queries.columns import Column
@@ -55,6 +55,13 @@ class SpendChange:
     waste_before_usd: Decimal | None
     waste_usd: Decimal | None
     waste_change_usd: Decimal | None
+    spend_qualifier_before: SpendQualifier
+    spend_qualifier: SpendQualifier
+    change_qualifier: SpendQualifier
+    """How exactly the size of the change of spend is known, whatever its sign."""
+    now: Total = field(repr=False, compare=False)
+    before: Total | None = field(repr=False, compare=False)
+    """What it compares; None where the history does not cover the days before."""
     advice: str | None = None
     """What a family was advised, in words, where it was asked for."""
 
@@ -93,7 +100,7 @@ def changes(
     covered = covers_before(lists, question)
     now, before = (_by_name(of, question, column, today) for of in (lists, earlier))
     none = total_of(Sums())
-    names = {**now, **before} if covered else now
+    names = {*now, *(name for name, total in before.items() if covered or total.jobs)}
     older: set[Any] = set()
     if covered and now.keys() - before:
         older = _older(earlier, question, column, today, known_since)
@@ -110,7 +117,12 @@ def changed_families(rows: Iterable[SpendChange]) -> list[ChangedFamily]:
     """The families whose spend is known to have changed, in the same order."""
     return [
         ChangedFamily(
-            row.name, row.change.value, row.total_change_usd, row.jobs_before or 0, row.jobs
+            family=row.name,
+            word=row.change.value,
+            change_usd=row.total_change_usd,
+            jobs_before=row.jobs_before or 0,
+            jobs=row.jobs,
+            qualifier=row.change_qualifier,
         )
         for row in rows
         if row.change and row.total_change_usd
@@ -121,13 +133,9 @@ def _by_name(lists: Lists, question: Question, column: Column, today: date) -> d
     """The sums by the names that runs of months share."""
     rows: dict[Any, list[Total]] = defaultdict(list)
     for row in by(lists, question, [column], today=today):
-        rows[_shared_name(column.of(row))].append(row)
+        name = column.of(row)
+        rows[shared_name(name) if isinstance(name, str) else name].append(row)
     return {name: together(of) for name, of in rows.items()}
-
-
-def _shared_name(name: Any) -> Any:
-    ref = JobRef.from_arn(name) if isinstance(name, str) else None
-    return f"{ref.kind.value}/{stem(ref.name)}" if ref else name
 
 
 def _older(
@@ -145,9 +153,10 @@ def _older(
 def _change(name: Any, now: Total, before: Total, *, older: bool, covered: bool) -> SpendChange:
     total_usd, waste_usd = (before.total_usd, before.waste_usd) if covered else (None, None)
     change_usd = _less(now.total_usd, total_usd)
+    qualifier_before = before.spend_qualifier if covered else SpendQualifier.UNKNOWN
     return SpendChange(
         name=name,
-        change=_direction(now, before, change_usd, older=older) if covered else None,
+        change=_direction(now, before, change_usd, older=older, covered=covered),
         jobs_before=before.jobs if covered else None,
         jobs=now.jobs,
         total_before_usd=total_usd,
@@ -157,16 +166,26 @@ def _change(name: Any, now: Total, before: Total, *, older: bool, covered: bool)
         waste_before_usd=waste_usd,
         waste_usd=now.waste_usd,
         waste_change_usd=_less(now.waste_usd, waste_usd),
+        spend_qualifier_before=qualifier_before,
+        spend_qualifier=now.spend_qualifier,
+        change_qualifier=qualifier_of_change(
+            now.spend_qualifier, qualifier_before, fell=(change_usd or 0) < 0
+        ),
+        now=now,
+        before=before if covered else None,
     )
 
 
 def _direction(
-    now: Total, before: Total, change_usd: Decimal | None, *, older: bool
+    now: Total, before: Total, change_usd: Decimal | None, *, older: bool, covered: bool
 ) -> ChangeWord | None:
+    """One job in the days before is enough to be gone; all else needs all of these days."""
+    if before.jobs and not now.jobs:
+        return ChangeWord.GONE
+    if not covered:
+        return None
     if not before.jobs:
         return (ChangeWord.BACK if older else ChangeWord.NEW) if now.jobs else None
-    if not now.jobs:
-        return ChangeWord.GONE
     if not change_usd:
         return None if change_usd is None else ChangeWord.SAME
     return ChangeWord.DEARER if change_usd > 0 else ChangeWord.CHEAPER

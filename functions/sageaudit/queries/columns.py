@@ -17,6 +17,7 @@ from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.failure_words import CLASSES
+from sageaudit.domain.job.family import shared_name
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.nearest import did_you_mean
@@ -149,13 +150,22 @@ def _reason(text: str) -> str:
     return next((word for word in CLASSES if word.lower() == text.lower()), text)
 
 
+def _of_image(row: AuditRow, wanted: str) -> bool:
+    """A text anywhere in the name; NAME:TAG is all of the last part, or more of the path."""
+    image, text = (row.image or "").lower(), wanted.lower()
+    return f"/{image}".endswith(f"/{text}") if ":" in text else text in image
+
+
 def _enum(kind: type[Enum]) -> dict[str, Any]:
     return {"read": kind, "words": tuple(str(word.value) for word in kind)}
 
 
 COLUMNS = (
     Column("rule", "Findings of this rule, by name or id."),
-    Column("family", "Jobs of this family; its last part is enough.", scope=Scope.FAMILY),
+    Column(
+        "family", "Jobs of this family; its last part is enough.", scope=Scope.FAMILY,
+        fits=lambda row, name: name in {row.family, shared_name(row.family)},
+    ),
     Column("owner", "Jobs of this owner.", scope=Scope.OWNER),
     Column("account", "Jobs of this account.", scope=Scope.ACCOUNT),
     Column("region", "Jobs of this AWS region."),
@@ -178,9 +188,10 @@ COLUMNS = (
         read=_reason, of_head=True,
     ),
     Column(
-        "image", "Jobs with this text in the name of their image.", of_head=True,
-        fits=lambda row, text: text.lower() in (row.image or "").lower(),
+        "image", "Jobs with this text in the name of their image; with a tag, as"
+        " pytorch-training:2.1, of this repository and tag.", of_head=True, fits=_of_image,
     ),
+    Column("usage_type"),
     *(Column(length.value, field="period", length=length) for length in Length),
     Column(
         "tag", "Jobs with this value of a cost tag, as team=growth; without a value, those that"

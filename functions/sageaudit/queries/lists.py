@@ -11,6 +11,8 @@ from typing import TypeVar
 
 from sageaudit.domain.audit.record import FindingRow, Head, RunIndex, RunQuery
 from sageaudit.domain.audit.sums import Scope, SumRow
+from sageaudit.domain.job.family import shared_name
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
 from sageaudit.ports import History
 from sageaudit.queries.question import Question
@@ -18,6 +20,8 @@ from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.window import Window
 
 Row = TypeVar("Row", Head, FindingRow)
+_SHARED = f"{JobKind.TUNING.value}/"
+"""Begins the name that several tuning jobs, each a family of its own, may share."""
 
 
 @dataclass(slots=True)
@@ -79,29 +83,33 @@ class Lists:
         region: str | None = None,
         name: str | None = None,
     ) -> Iterator[SumRow]:
-        """The daily sums of the window's days."""
+        """The daily sums of the window's days; a family may be named by what it shares with others.
+
+        The history itself knows the whole name of a family alone.
+        """
+        shared = scope is Scope.FAMILY and name is not None and name.startswith(_SHARED)
         rows = self.history.sums(
             scope,
             self.window.first_day,
             self.window.last_day,
             account=account,
             region=region,
-            name=name,
+            name=None if shared else name,
         )
         for row in rows:
             self.read.sums += 1
-            yield row
+            if not shared or shared_name(row.name or "") == name:
+                yield row
 
     def _family(self, question: Question, family: str, before: datetime) -> Iterator[Head]:
         """The runs of a family in each account and region that the daily sums know it in."""
-        if question.account is not None and question.region is not None:
-            places = {(question.account, question.region)}
+        account, region = question.account, question.region
+        if account is not None and region is not None and not family.startswith(_SHARED):
+            places = {(account, region, family)}
         else:
-            rows = self.sums(
-                Scope.FAMILY, account=question.account, region=question.region, name=family
-            )
-            places = {(row.account, row.region) for row in rows}
-        runs = [self.family(account, region, family, before) for account, region in sorted(places)]
+            rows = self.sums(Scope.FAMILY, account=account, region=region, name=family)
+            places = {(row.account, row.region, row.name or "") for row in rows}
+        runs = [self.family(*of_family, before) for of_family in sorted(places)]
         return heapq.merge(*runs, key=place, reverse=True)
 
     def _days(self, before: datetime) -> Iterator[date]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import islice
 
@@ -11,13 +12,15 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import AmbiguousName, JobNotFound
+from sageaudit.output.text.untrusted import DOTS
 from sageaudit.ports import History
 from sageaudit.queries.lists import Lists
+from sageaudit.queries.names import is_cut
 from sageaudit.queries.periods import ONE_DAY, audited_days, window_of
 from sageaudit.queries.question import Question
 
-_COMPARED, _BACK = 1_000, timedelta(days=30)
-"""Names of the newest jobs among which that of a mistyped one is looked for."""
+_COMPARED, _SEARCHED, _BACK = 1_000, 20_000, timedelta(days=365)
+"""Among how many of the newest jobs a mistyped name, and a name that was cut, are looked for."""
 _NAMED = 3
 """ARNs that are listed where a name is ambiguous."""
 
@@ -48,10 +51,11 @@ class Wanted:
 def find(history: History, wanted: Wanted) -> Head:
     """The newest run of the job.
 
-    Raises JobNotFound, or AmbiguousName where jobs of several kinds, accounts or regions have the
-    name.
+    A name that a list cut with "…" is looked for among the newest jobs. Raises JobNotFound, or
+    AmbiguousName if several jobs, or jobs of several kinds, accounts or regions, have the name.
     """
-    runs = [run for run in history.runs(RunQuery.of_name(wanted.name)) if wanted.matches(run)]
+    named = _cut(history, wanted) if DOTS in wanted.job else wanted
+    runs = [run for run in history.runs(RunQuery.of_name(named.name)) if named.matches(run)]
     arns = list(dict.fromkeys(run.key.arn for run in runs))
     if len(arns) > 1:
         listed = " and ".join(arns[:_NAMED]) + (" and others" if len(arns) > _NAMED else "")
@@ -61,10 +65,27 @@ def find(history: History, wanted: Wanted) -> Head:
     raise JobNotFound(f"no audit of {wanted.job} is in this history{_near(history, wanted)}")
 
 
+def _cut(history: History, wanted: Wanted) -> Wanted:
+    """The job whose name a list cut to this. Raises AmbiguousName if there are several."""
+    names = {head.name for head in _newest(history, wanted) if is_cut(wanted.job, head.name)}
+    if len(names) > 1:
+        listed = " and ".join(sorted(names)[:_NAMED]) + (
+            " and others" if len(names) > _NAMED else ""
+        )
+        raise AmbiguousName(f"{wanted.job} is cut from {listed}: give more of the name")
+    return replace(wanted, job=names.pop()) if names else wanted
+
+
 def _near(history: History, wanted: Wanted) -> str:
     """The name that was probably meant, of the newest jobs."""
-    if (days := audited_days(history)) is None:
-        return ""
-    lists = Lists(history, window_of(days[-1] - _BACK, days[-1] + ONE_DAY))
-    newest = islice(lists.heads(Question(lists.window, account=wanted.account)), _COMPARED)
+    newest = islice(_newest(history, wanted), _COMPARED)
     return did_you_mean(wanted.name, dict.fromkeys(head.name for head in newest))
+
+
+def _newest(history: History, wanted: Wanted) -> Iterator[Head]:
+    """The jobs of the account that ended in the last days of the history, newest first."""
+    if (days := audited_days(history)) is None:
+        return iter(())
+    lists = Lists(history, window_of(days[-1] - _BACK, days[-1] + ONE_DAY))
+    heads = lists.heads(Question(lists.window, account=wanted.account))
+    return islice(heads, _SEARCHED)

@@ -9,6 +9,8 @@ from typing import Any
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
+from sageaudit.output.text.notes import TUNING_JOB
+from sageaudit.output.text.untrusted import DOTS
 from sageaudit.ports import History
 from sageaudit.queries import answer
 from sageaudit.queries.columns import FILTERS
@@ -23,20 +25,31 @@ _NAMED = 5
 
 def named(lists: Lists, question: Question) -> Question:
     """The question about the family that is meant: the one of this name, or the only one of the
-    window whose name ends in `/` and the text.
+    window whose name ends in `/` and the text, or is what a list cut to the text.
 
-    A text that no family ends in stays as it is. Raises BadUsage where several do.
+    A text that fits no family stays as it is. Raises BadUsage if it fits several.
     """
     text = question.family
     if text is None or next(lists.sums(Scope.FAMILY, name=text), None) is not None:
         return question
-    ends = sorted({name for name in _names(lists, Scope.FAMILY) if name.endswith(f"/{text}")})
-    if len(ends) > 1:
-        more = f" and {len(ends) - _NAMED} more" if len(ends) > _NAMED else ""
+    end = f"/{text.removeprefix(TUNING_JOB)}"
+    meant = sorted(
+        {name for name in _names(lists, Scope.FAMILY) if name.endswith(end) or is_cut(text, name)}
+    )
+    if len(meant) > 1:
+        more = f" and {len(meant) - _NAMED} more" if len(meant) > _NAMED else ""
         raise BadUsage(
-            f"family {text} is the end of {', '.join(ends[:_NAMED])}{more}: give more of the name"
+            f"family {text} is {'cut from' if DOTS in text else 'the end of'}"
+            f" {', '.join(meant[:_NAMED])}{more}: give more of the name"
         )
-    return replace(question, family=ends[0]) if ends else question
+    return replace(question, family=meant[0]) if meant else question
+
+
+def is_cut(text: str, name: str) -> bool:
+    """Whether a list may have cut this name to the text, as `begin…end`."""
+    begin, dots, end = text.partition(DOTS)
+    fits = name.startswith(begin) and name.endswith(end) and len(name) > len(begin) + len(end)
+    return bool(dots) and fits
 
 
 def unmatched(lists: Lists, question: Question, option_of: Callable[[str], str] = str) -> str:

@@ -18,9 +18,12 @@ from sageaudit.queries.window import Window
 
 
 class Sort(enum.StrEnum):
-    """The order of rows: by end, newest first, or by an amount in USD, largest first."""
+    """The order of rows: by end, newest first, or by an amount, largest first."""
 
     NEWEST = "newest"
+    DURATION = "duration"
+    """Of audits alone, from start to end, and so is WAITING, from creation to start."""
+    WAITING = "waiting"
     WASTE = "waste"
     """Avoidable plus lost dollars."""
     TOTAL = "total"
@@ -38,7 +41,8 @@ class Sort(enum.StrEnum):
     @property
     def field(self) -> str:
         """The field of rows that it orders by; of NEWEST none."""
-        return self.value if self in COUNTS else f"{self.value}_usd"
+        unit = "" if self in COUNTS else "_s" if self in TIMES else "_usd"
+        return f"{self.value}{unit}"
 
     def of(self, sums: Sums) -> Decimal:
         """The amount in USD of these sums. Raises KeyError for what is none of AMOUNTS."""
@@ -56,7 +60,8 @@ COUNTS = (
     *(Sort.JOBS, Sort.FAILED, Sort.WASTE_PERCENT, Sort.FAILED_PERCENT),
     Sort.IDLE_GPU_HOURS,
 )
-AMOUNTS = tuple(sort for sort in Sort if sort not in {Sort.NEWEST, *COUNTS})
+TIMES = (Sort.DURATION, Sort.WAITING)
+AMOUNTS = tuple(sort for sort in Sort if sort not in {Sort.NEWEST, *TIMES, *COUNTS})
 
 
 def _leaves_out(value: object) -> bool:

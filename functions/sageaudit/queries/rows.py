@@ -11,6 +11,7 @@ from typing import Any
 
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import FindingRow, Head, JobKey
+from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.sums import RuleSums
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.ref import JobRef
@@ -53,8 +54,11 @@ class AuditRow:
     findings: int | None = None
     judged: Judged | None = None
     settled: bool | None = None
+    spend_qualifier: SpendQualifier | None = None
+    """How exactly `total_usd` is known: `upper_bound` and `incomplete` (a lower bound) say why."""
     estimated: bool = False
     incomplete: bool | None = None
+    upper_bound: bool | None = None
     unauditable: str | None = None
     instance_type: str | None = None
     instance_count: int | None = None
@@ -77,6 +81,9 @@ class AuditRow:
     storage_usd: Decimal | None = None
     warm_pool_usd: Decimal | None = None
     spot_saved_usd: Decimal | None = None
+    usage_type: str | None = None
+    usage_quantity: Decimal | None = None
+    """Of a row by usage types: hours, or GB-months of volumes."""
     version: int | None = None
     ruleset: str | None = None
     policy: str | None = None
@@ -85,6 +92,7 @@ class AuditRow:
     confidence: Confidence | None = None
     bucket: Bucket | None = None
     saving_usd: Decimal | None = None
+    saving_up_to_usd: Decimal | None = None
     saving_alone_usd: Decimal | None = None
     summary: str | None = None
 
@@ -109,7 +117,8 @@ OF_A_FINDING = frozenset(
     [
         *("ended_at", "job", "arn", "created_at", "kind", "account", "region", "family", "owner"),
         *("rollup", "severity", "estimated", "rule", "rule_id", "confidence", "bucket"),
-        *("saving_usd", "saving_alone_usd", "summary"),
+        *("saving_usd", "saving_up_to_usd", "saving_alone_usd"),
+        "summary",
     ]
 )
 """The fields that a list of one rule knows without reading the audit's head."""
@@ -117,7 +126,7 @@ OF_A_FINDING = frozenset(
 
 _SAME = sorted(
     {of.name for of in fields(Head)}
-    & {of.name for of in fields(AuditRow)} - {"estimated", "incomplete"}
+    & {of.name for of in fields(AuditRow)} - {"estimated", "incomplete", "spend_qualifier"}
 )
 """Fields that a row has as its head does."""
 _same_of = attrgetter(*_SAME)
@@ -126,7 +135,7 @@ _same_of = attrgetter(*_SAME)
 def audit_row(head: Head) -> AuditRow:
     """The row of an audit."""
     values: dict[str, Any] = dict(zip(_SAME, _same_of(head), strict=True))
-    facts = head.facts  # after fields that read all of the head at once
+    facts, sums = head.facts, head.sums  # after fields that read all of the head at once
     values |= _amounts(head)
     if _never_started(head) and not head.rollup:
         waited = _whole(sum(facts.phase_s.values()) or None) if facts else None
@@ -136,7 +145,9 @@ def audit_row(head: Head) -> AuditRow:
         job=head.name,
         findings=len(head.finding_ids),
         estimated=bool(head.estimated),
+        spend_qualifier=SpendQualifier.EXACT if head.rollup else head.spend_qualifier,
         incomplete=bool(head.incomplete),
+        upper_bound=bool(sums.upper_bounds),
         instance_type=facts.instance_type if facts else None,
         instance_count=facts.instance_count if facts else None,
         purchase=facts.purchase.value if facts else None,
@@ -155,10 +166,10 @@ def _amounts(head: Head) -> dict[str, Decimal | None]:
         own: dict[str, Decimal | None] = {f"{sort.value}_usd": sort.of(sums) for sort in AMOUNTS}
         return own | {"lost_up_to_usd": sums.lost_up_to_usd}
     return {
-        "lost_up_to_usd": _known(sums.lost_up_to_usd, head.lost_usd),
+        "lost_up_to_usd": sums.known_lost_up_to_usd,
         "waste_usd": _sum(head.avoidable_usd, head.lost_usd),
-        "possible_usd": _known(sums.possible_usd, head.total_usd),
-        "idle_usd": None if sums.idle_unpriced else sums.idle_usd,
+        "possible_usd": sums.known_possible_usd,
+        "idle_usd": sums.known_idle_usd,
     }
 
 
@@ -185,10 +196,12 @@ def finding_row(finding: FindingRow, head: Head | None) -> AuditRow:
     """
     ref = JobRef.from_arn(finding.key.arn)
     row = audit_row(head) if head else _of_arn(finding, ref)
-    saving = finding.saving_usd
+    saving, up_to = finding.saving_usd, finding.saving_up_to_usd
     if head is not None and head.rollup:
         own = head.sums.rules.get(finding.rule, RuleSums())
-        saving = own.waste_usd + own.possible_usd
+        has_dollars = finding.bucket is not Bucket.NONE
+        saving = own.known_usd(finding.bucket) if has_dollars else None
+        up_to = own.most_usd(finding.bucket) if has_dollars else None
     return replace(
         row,
         severity=finding.severity,
@@ -198,6 +211,7 @@ def finding_row(finding: FindingRow, head: Head | None) -> AuditRow:
         confidence=finding.confidence,
         bucket=finding.bucket,
         saving_usd=saving,
+        saving_up_to_usd=up_to,
         saving_alone_usd=finding.saving_alone_usd,
         summary=finding.summary,
     )
@@ -224,11 +238,10 @@ def _of_arn(finding: FindingRow, ref: JobRef | None) -> AuditRow:
 
 
 def amount(row: AuditRow, sort: Sort) -> Decimal:
-    """What a row is sorted by, in USD; 0 where it is not known. A finding: its saving."""
+    """What a row is sorted by; 0 if it is not known. A finding: its saving."""
     if row.rule is not None:
         return row.saving_usd or _ZERO
-    usd: Decimal | None = getattr(row, f"{sort.value}_usd")
-    return usd or _ZERO
+    return Decimal(getattr(row, sort.field) or 0)
 
 
 def head_amount(head: Head, sort: Sort) -> Decimal:
@@ -242,8 +255,3 @@ def _sum(avoidable: Decimal | None, lost: Decimal | None) -> Decimal | None:
     """The sum of what is known; 0 only where both are."""
     sum_usd = (avoidable or _ZERO) + (lost or _ZERO)
     return None if not sum_usd and (avoidable is None or lost is None) else sum_usd
-
-
-def _known(summed: Decimal, beside: Decimal | None) -> Decimal | None:
-    """An amount of the sums, where 0 may mean unknown: then `beside` is not known either."""
-    return None if not summed and beside is None else summed

@@ -11,7 +11,10 @@ from statistics import median
 from typing import Any
 
 from sageaudit.domain.audit.ranking import ranked_rules
-from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.audit.spend_qualifier import SpendQualifier
+from sageaudit.domain.audit.sums import RuleSums, Sums, added
+from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.reconcile.audited_lines import unit_of
 from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.question import Sort
 from sageaudit.queries.rows import AuditRow
@@ -23,7 +26,9 @@ _ZERO = Decimal(0)
 class Total:
     """The sums of the jobs with the same values of one or two columns, which come first.
 
-    Counts are of jobs, without roll-ups. An amount is None where none of it is known. `judged_usd`:
+    Counts are of jobs, without roll-ups. An amount is None where none of it is known; where a part
+    is not, `avoidable_unknown`, ... say of how many jobs. `spend_qualifier`: how exactly the total
+    is known. `judged_usd`:
     the spend on jobs that could be judged. `top_rule`: the rule with the most avoidable and lost
     dollars. What daily sums do not have (OF_RUNS) is known where each audit was read; medians are
     of bills above $0, and of all waits. The fields from `first_day` on are those of a day, a week
@@ -43,6 +48,7 @@ class Total:
     judged: str | None = None
     reason: str | None = None
     image: str | None = None
+    usage_type: str | None = None
     instance_count: int | None = None
     tags: Mapping[str, str | None] = field(default_factory=dict)
     period: str | None = None
@@ -60,9 +66,21 @@ class Total:
     unauditable: int
     not_judged: int
     partly_judged: int
+    avoidable_up_to_usd: Decimal | None = None
+    """The upper ends of what rules found; of all jobs' sums, only lost dollars have one."""
+    possible_up_to_usd: Decimal | None = None
     unpriced: int
     incomplete: int
+    upper_bounds: int
     estimated: int
+    avoidable_unknown: int
+    lost_unknown: int
+    spend_qualifier: SpendQualifier
+    sums: Sums = field(default_factory=Sums, repr=False, compare=False)
+    """What it was made of; `of_rules`: the dollars of findings are those of `sums.rules`."""
+    of_rules: bool = field(default=False, repr=False, compare=False)
+    before: Total | None = field(default=None, repr=False, compare=False)
+    """The period before, as far as it is compared with."""
     share_percent: Decimal | None = None
     """Its part of the dollars of all rows (of its period), and that of all rows up to it."""
     cumulative_percent: Decimal | None = None
@@ -72,6 +90,8 @@ class Total:
     storage_usd: Decimal | None = None
     warm_pool_usd: Decimal | None = None
     spot_saved_usd: Decimal | None = None
+    usage_quantity: Decimal | None = None
+    """Of a usage type: hours, or GB-months of volumes (`usage_unit`)."""
     median_usd: Decimal | None = None
     median_waiting_s: int | None = None
     first_day: date | None = None
@@ -81,8 +101,9 @@ class Total:
     over: bool | None = None
     """False while the period lasts: it is then compared with as many days of the one before."""
     projected_usd: Decimal | None = None
-    """The spend of a period that lasts, if each day left costs what the days so far did."""
+    """The spend of a period that lasts, if each day left costs what the days that are over did."""
     total_before_usd: Decimal | None = None
+    spend_qualifier_before: SpendQualifier | None = None
     total_change_percent: Decimal | None = None
     waste_before_usd: Decimal | None = None
     waste_change_percent: Decimal | None = None
@@ -106,6 +127,11 @@ class Total:
         return _share(self.idle_gpu_hours, self.gpu_hours)
 
     @property
+    def usage_unit(self) -> str | None:
+        """The unit of the quantity, as Cost Explorer writes it."""
+        return None if self.usage_type is None else unit_of(self.usage_type)
+
+    @property
     def usd_per_hour(self) -> Decimal | None:
         """What an hour of an instance cost, with storage and warm pools."""
         hours, usd = self.instance_hours, self.total_usd
@@ -119,11 +145,12 @@ class Total:
         )
 
 
-_ADDED_OF_RUNS = (
+ADDED_OF_RUNS = (
     *("instance_hours", "gpu_hours", "idle_gpu_hours"),
-    *("storage_usd", "warm_pool_usd", "spot_saved_usd"),
+    *("storage_usd", "warm_pool_usd", "spot_saved_usd", "usage_quantity"),
 )
-OF_RUNS = (*_ADDED_OF_RUNS, "idle_percent", "usd_per_hour", "median_usd", "median_waiting_s")
+"""What is added up of the jobs."""
+OF_RUNS = (*ADDED_OF_RUNS, "idle_percent", "usd_per_hour", "median_usd", "median_waiting_s")
 """What daily sums do not know."""
 
 
@@ -131,7 +158,7 @@ def of_runs(rows: Sequence[AuditRow]) -> dict[str, Any]:
     """The fields of OF_RUNS that a row of sums stores, of its jobs."""
     known: dict[str, list[Any]] = {
         name: [value for row in rows if (value := getattr(row, name)) is not None]
-        for name in (*_ADDED_OF_RUNS, "total_usd", "waiting_s")
+        for name in (*ADDED_OF_RUNS, "total_usd", "waiting_s")
     }
     bills, waits = filter(None, known.pop("total_usd")), known.pop("waiting_s")
     found: dict[str, Any] = {name: sum(of) if of else None for name, of in known.items()}
@@ -139,49 +166,64 @@ def of_runs(rows: Sequence[AuditRow]) -> dict[str, Any]:
     return found | {"median_waiting_s": round(median(waits)) if waits else None}
 
 
-def total_of(sums: Sums, **more: Any) -> Total:
-    """The amounts of sums. Unknown: nothing is priced, or nothing could be judged."""
-    avoidable_usd, lost_usd = sums.known_avoidable_usd, sums.known_lost_usd
-    priced = sums.known_total_usd is not None
-    unknown = not sums.waste_usd and (avoidable_usd is None or lost_usd is None)
+def total_of(sums: Sums, *, of_rules: bool = False, **more: Any) -> Total:
+    """The amounts of sums; `of_rules`: the dollars of findings are those of their rules alone."""
+    found = _of_rules(sums) if of_rules else _of_jobs(sums)
+    both = [usd for usd in (found["avoidable_usd"], found["lost_usd"]) if usd is not None]
+    wasted = sum(both, _ZERO)
     return Total(
         jobs=sums.jobs,
         failed=sums.failed,
         total_usd=sums.known_total_usd,
-        judged_usd=sums.judged_usd if priced else None,
-        avoidable_usd=avoidable_usd,
-        lost_usd=lost_usd,
-        lost_up_to_usd=sums.lost_up_to_usd if sums.lost_up_to_usd or priced else None,
-        waste_usd=None if unknown else sums.waste_usd,
-        possible_usd=sums.possible_usd if sums.possible_usd or priced else None,
-        idle_usd=sums.idle_usd if sums.idle_usd or not sums.idle_unpriced else None,
+        judged_usd=sums.judged_usd if sums.known_total_usd is not None else None,
+        **found,
+        waste_usd=wasted if wasted or len(both) > 1 else None,
+        idle_usd=sums.known_idle_usd,
         top_rule=next((name for name, _ in ranked_rules(sums)), None),
         unauditable=sums.unauditable,
         not_judged=sums.not_judged,
         partly_judged=sums.partly_judged,
         unpriced=sums.unpriced,
         incomplete=sums.incomplete,
+        upper_bounds=sums.upper_bounds,
         estimated=sums.estimated,
+        spend_qualifier=sums.spend_qualifier,
+        sums=sums,
+        of_rules=of_rules,
         **more,
     )
 
 
-_ADDED = (
-    *("jobs", "failed", "total_usd", "judged_usd", "avoidable_usd", "lost_usd", "lost_up_to_usd"),
-    *("waste_usd", "possible_usd", "idle_usd", "unauditable", "not_judged", "partly_judged"),
-    *("unpriced", "incomplete", "estimated"),
-)
+def _of_jobs(sums: Sums) -> dict[str, Any]:
+    avoidable_usd, possible_usd = sums.known_avoidable_usd, sums.known_possible_usd
+    return {
+        "avoidable_usd": avoidable_usd,
+        "avoidable_up_to_usd": avoidable_usd,
+        "lost_usd": sums.known_lost_usd,
+        "lost_up_to_usd": sums.known_lost_up_to_usd,
+        "possible_usd": possible_usd,
+        "possible_up_to_usd": possible_usd,
+        "avoidable_unknown": sums.avoidable_unknown,
+        "lost_unknown": sums.lost_unknown,
+    }
+
+
+def _of_rules(sums: Sums) -> dict[str, Any]:
+    """Of findings; counts are of findings, too."""
+    of = sum(sums.rules.values(), RuleSums())
+    found: dict[str, Any] = {
+        "avoidable_unknown": of.avoidable_unknown,
+        "lost_unknown": of.lost_unknown,
+    }
+    for bucket in (Bucket.AVOIDABLE, Bucket.LOST, Bucket.POSSIBLE):
+        found |= {f"{bucket}_usd": of.known_usd(bucket), f"{bucket}_up_to_usd": of.most_usd(bucket)}
+    return found
 
 
 def together(rows: Iterable[Total]) -> Total:
-    """All rows as one; an amount is None where no row knows it. At least one row."""
+    """All rows as one."""
     each = [*rows]
-    known = {
-        name: [value for row in each if (value := getattr(row, name)) is not None]
-        for name in _ADDED
-    }
-    added: dict[str, Any] = {name: sum(of) if of else None for name, of in known.items()}
-    return Total(**added, top_rule=None)
+    return total_of(added([row.sums for row in each]), of_rules=any(row.of_rules for row in each))
 
 
 def _share(part: Decimal | None, whole: Decimal | None) -> Decimal | None:

@@ -66,15 +66,18 @@ class Window:
 def window(since: str, until: str | None, now: datetime, *, with_today: bool = True) -> Window:
     """Reads the texts of FORMS; a time without a zone is UTC, a week begins on Monday.
 
-    Days are whole: `30d` begins at midnight 30 days ago, and an `until` without a time includes its
-    last day. Without `until`, a `since` that names a week, a month or `yesterday` that is over
-    means just that; any other window ends with the day, an hour from now: a clock that is a little
-    behind hides no audit. Without today (`with_today`) it ends with yesterday. Raises BadUsage for
-    other texts, for the future, and where nothing is between both.
+    Days are whole: `30d` begins at midnight 30 days ago, or 30 days before the date in `until`. An
+    `until` without a time includes its last day. Without `until`, a `since` that names a week, a
+    month or `yesterday` that is over means just that; any other window ends with the day, an hour
+    from now: a clock that is a little behind hides no audit. Without today (`with_today`) it ends
+    with yesterday. Raises BadUsage for other texts, for the future, and if nothing is between.
     """
     start, end = _span("--since", since, now)
     if until is not None:
         _, end = _span("--until", until, now)
+        if (match := _DAYS_AGO.match(since)) and not _DAYS_AGO.match(until):
+            last = end - timedelta(microseconds=1) if with_today else end
+            start = _days_before(last, int(match[1]))
     elif _named(since, now) is None or end > _midnight(now):
         end = _midnight(now + _BEHIND) + _ONE_DAY if with_today else _midnight(now)
     start = max(start, FIRST)
@@ -143,8 +146,7 @@ def _named(text: str, now: datetime) -> tuple[datetime, datetime] | None:
 
 def _moment(text: str, now: datetime) -> datetime | None:
     if match := _DAYS_AGO.match(text):
-        ago = min(int(match[1]), (now.date() - date.min).days)
-        return _midnight(now) - ago * _ONE_DAY
+        return _days_before(now, int(match[1]))
     if not _MOMENT.match(text):
         return None
     try:
@@ -152,6 +154,12 @@ def _moment(text: str, now: datetime) -> datetime | None:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def _days_before(moment: datetime, days: int) -> datetime:
+    """The midnight this many days before that of a moment; of the first date if that is before."""
+    midnight = _midnight(moment)
+    return midnight - min(days, (midnight.date() - date.min).days) * _ONE_DAY
 
 
 def _midnight(now: datetime) -> datetime:

@@ -35,8 +35,10 @@ from sageaudit.domain.bill.change import (
     CutPhase,
     DropRun,
     DropTrials,
+    RetainPool,
     SetCount,
     SetPurchase,
+    SetTypeCount,
     SetVolume,
     ShortenPool,
 )
@@ -58,12 +60,13 @@ from sageaudit.domain.job.kinds import COUNT_PATHS, TYPE_PATHS, VOLUME_PATHS, Jo
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.request.forecast import Basis
 from sageaudit.domain.request.values import NotKnown
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, TypeUse
 from sageaudit.domain.usage.series import mean, pairs, percentile
 from sageaudit.rules.card import (
     HEADROOM,
     NO_GAIN,
     AccountCase,
+    Case,
     FamilyCase,
     JobCase,
     RequestCase,
@@ -86,6 +89,7 @@ from sageaudit.rules.reasons import (
     on_demand,
     on_ebs,
     one_instance,
+    one_type,
     prepaid,
     search_trial,
     serverless,

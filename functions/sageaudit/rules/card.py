@@ -17,13 +17,13 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.like_runs import tried_types
+from sageaudit.domain.audit.like_runs import dearer_steps, family_types, tried_types
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.family_type import RECENT_RUNS, smallest_types
 from sageaudit.domain.bill.finding import Outcome, RuleName, Severity
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, Resizes
-from sageaudit.domain.bill.tried_types import TriedType
+from sageaudit.domain.bill.tried_types import DearerStep, FamilyTypes
 from sageaudit.domain.job.job import Job, duration_min
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Tuning
@@ -171,10 +171,18 @@ class JobCase(_OnTypes, Case):
         needs = (need for need in known if need or (self.follows and need is not None))
         return tuple(islice(needs, RECENT_RUNS))
 
-    def _tried(self) -> tuple[TriedType, ...]:
+    @property
+    def dearer_steps(self) -> tuple[DearerStep, ...] | None:
+        """The steps to a smaller type that made the family's runs dearer; None: not known."""
+        if self.earlier is None:
+            return None
+        tried = tried_types(self.job, self.bill.total_usd, self.runs, self.market)
+        return dearer_steps(self.job, tried, self.runs)
+
+    def _tried(self) -> FamilyTypes:
         if not self.runs:
-            return ()
-        return tried_types(self.job, self.bill.total_usd, self.runs, self.market)
+            return FamilyTypes()
+        return family_types(self.job, self.bill.total_usd, self.runs, self.market)
 
     @property
     def runs_alike(self) -> tuple[EarlierRun, ...]:
@@ -250,7 +258,8 @@ class Card(Generic[CaseT]):
     """What a rule applies to and needs: the decorator that makes a function a rule.
 
     What it applies to:
-    - `scope`: the case that `check` takes; `kinds`: the kinds of jobs.
+    - `scope`: the case that `check` takes; `kinds`: the kinds of jobs. A rule of scope Case is
+      asked about each job, tuning job and request, but about no account.
     - `not_applicable`: reasons why it does not apply; the first sentence is the answer.
     - `about_cpu`: it does not apply to a job whose GPU is busy.
     - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
@@ -273,6 +282,7 @@ class Card(Generic[CaseT]):
     What follows from its findings:
     - `finds_waste`: it finds avoidable dollars in what the hosts' metrics say. Where no such rule
       can answer, the avoidable dollars of a job are not known.
+    - `severity`: of its findings without dollars, where the policy sets none; None: info.
     - `once_a_family`: advice about a setting that each run of a family repeats. It is stored for
       each run, and posted only of the first one; counted dollars are posted of each, unless the
       rule names the run that was told (`Found.said_of`).
@@ -301,6 +311,7 @@ class Card(Generic[CaseT]):
     pools: bool = False
     min_earlier: int = 0
     finds_waste: bool = False
+    severity: Severity | None = None
     once_a_family: bool = False
     asked_later: bool = False
     subsumes: AbstractSet[str] = frozenset()
@@ -319,6 +330,7 @@ class Card(Generic[CaseT]):
             compared=self.once_a_family or self.asked_later,
             tag_accepts=self.tag_accepts,
             first_step=_first_step(page),
+            severity=self.severity,
         )
         card = {field.name: getattr(self, field.name) for field in fields(self)}
         return Rule(**card, name=name, title=page.split("\n", 1)[0], page=page, check=check)

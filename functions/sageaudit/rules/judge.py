@@ -5,12 +5,19 @@ Which rules are off, and their thresholds, come from the policy of the case.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from sageaudit.domain.audit.judgement import NOT_FINISHED, UNLIKE_FAMILY
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, RuleName, Unknown
-from sageaudit.domain.usage.measurements import GAP_LONG, MIN_POINTS, Measurements, Metric
+from sageaudit.domain.usage.measurements import (
+    GAP_LONG,
+    MIN_POINTS,
+    TYPES_MIXED,
+    Measurements,
+    Metric,
+)
 from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.rules.card import (
     AccountCase,
@@ -27,7 +34,15 @@ RULE_FAILED = "rule_failed"
 """A defect of a rule, which CloudWatch counts; the job is not to blame."""
 NOT_KNOWN_YET = "not_known_yet"
 """A parameter of a request gets its value only later: from a pipeline's run, or when applied."""
-_OF_REQUESTS = {RequestCase, JobCase, FamilyCase}
+_SCOPES: Mapping[type[Case], AbstractSet[type[Case]]] = {
+    FamilyCase: {Case, JobCase, FamilyCase},
+    TuningCase: {Case, TuningCase},
+    AccountCase: {AccountCase},
+}
+"""By case: the scopes of the rules that judge it."""
+_OF_REQUESTS = {Case, RequestCase, JobCase, FamilyCase}
+_ABOUT_REQUESTS = {Case, RequestCase}
+"""Scopes of rules that ask a request itself, and not the job that it would be."""
 _WITH_JOB = (JobCase, TuningCase, RequestCase)
 _TOO_SHORT = "too_short"
 BUSY_GPU_PERCENT = 50
@@ -38,7 +53,7 @@ Answers = list[tuple[RuleName, Outcome]]
 
 def judge(case: FamilyCase | TuningCase | AccountCase, rules: Iterable[Rule]) -> Answers:
     """One outcome for each rule of the case's scope; rules of one job judge a family's run too."""
-    scopes = {type(case), JobCase} if isinstance(case, FamilyCase) else {type(case)}
+    scopes = _SCOPES[type(case)]
     return [(rule.name, _answer(rule, case)) for rule in rules if rule.scope in scopes]
 
 
@@ -49,7 +64,8 @@ def judge_request(
 
     `planned` is the request as the case of a job that ran, for rules that judge both.
     """
-    scopes = {RequestCase, TuningCase} if isinstance(planned, TuningCase) else _OF_REQUESTS
+    of_search = isinstance(planned, TuningCase)
+    scopes = {Case, RequestCase, TuningCase} if of_search else _OF_REQUESTS
     return [
         (rule.name, _before_run(rule, case, planned))
         for rule in rules
@@ -60,7 +76,7 @@ def judge_request(
 def _before_run(rule: Rule, case: RequestCase, planned: FamilyCase | TuningCase) -> Outcome:
     if case.request.kind in rule.kinds and (why := case.request.not_known(rule.reads)):
         return Unknown(NOT_KNOWN_YET, why)
-    return _answer(rule, case if rule.scope is RequestCase else planned)
+    return _answer(rule, case if rule.scope in _ABOUT_REQUESTS else planned)
 
 
 def _answer(rule: Rule, case: Case) -> Outcome:
@@ -101,7 +117,7 @@ def _gate(rule: Rule, case: FamilyCase) -> Outcome | None:
     if rule.about_cpu and (busy := _busy_gpu(case.usage)) is not None:
         return NotApplicable(f"the GPU is busy ({busy:.0f}% of its active time)")
     if rule.per_host and len(case.job.groups) > 1:
-        return HOSTS_UNMAPPED
+        return unknown(TYPES_MIXED) if case.whole.by_type else HOSTS_UNMAPPED
     usage = case.whole if rule.whole_run else case.usage
     return _metrics_gate(rule, usage) or _history_gate(rule, case)
 

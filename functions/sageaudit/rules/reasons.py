@@ -81,6 +81,12 @@ def mixed_types(case: JobCase) -> str | None:
     return "its instances are in several groups" if len(case.job.groups) > 1 else None
 
 
+def one_type(case: JobCase) -> str | None:
+    """For rules on clusters of several types."""
+    names = {group.instance_type for group in case.job.groups}
+    return None if len(names) > 1 else "its instances are of one type"
+
+
 def on_ebs(case: JobCase) -> bool | None:
     """Do all instances get an EBS volume (True), or none of them? None: unknown, or some do."""
     if case.job.groups_unknown:

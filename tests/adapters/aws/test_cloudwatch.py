@@ -202,7 +202,11 @@ _STREAMED = (InputChannel("train", DataSource.S3, "FastFile", None),)
 @pytest.mark.parametrize(
     ("run", "disk"),
     [
-        (ran(3600), []),  # its data is copied: how full the volume is says nothing
+        # its data is copied to a volume that is no fifth of the bill of any type
+        (ran(3600), []),
+        (ran(3600, volume_gb=59), []),
+        (ran(3600, volume_gb=60), ["DiskUtilization"]),
+        (ran(3600, volume_gb=1000, channels=()), []),
         (ran(3600, channels=()), []),
         (ran(3600, channels=_STREAMED), ["DiskUtilization"]),
         (ran(3600, kind=JobKind.PROCESSING), ["DiskUtilization"]),

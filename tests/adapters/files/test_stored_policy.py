@@ -45,7 +45,7 @@ max_per_hour = 5
 service = "teams"
 [[route]]
 tag = "team=vision"
-min_severity = "medium"
+min_month_severity = "medium"
 min_usd_per_month = 12.5
 to = ["vision", "finance"]
 [watch]

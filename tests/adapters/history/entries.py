@@ -51,7 +51,13 @@ def finding(rule: str = "gpu-underused", **changes: Any) -> dict[str, Any]:
 
 def phase(name: str = "Training", seconds: str = "3000") -> dict[str, Any]:
     """A billed phase."""
-    return {"name": name, "seconds": Decimal(seconds), "billed": True, "usd": Decimal("0.10")}
+    return {
+        "name": name,
+        "seconds": Decimal(seconds),
+        "billed": True,
+        "not_billed_because": None,
+        "usd": Decimal("0.10"),
+    }
 
 
 def document(name: str = "train-1", **changes: Any) -> AuditDocument:

@@ -72,6 +72,31 @@ def written(
     return after if ledger.write(past, after, BODIES, NOON) else None
 
 
+def test_the_line_about_a_job_is_written_once_with_its_notices(alerts: AlertLedger) -> None:
+    """Alone or with an alert of another channel; what it is about has no alert by it."""
+    past = alerts.past(key("a"), "f")
+    assert not alerts.has_line(key("a"))
+    assert alerts.write(past, past, {"slack": "{}"}, NOON, line=True)
+    assert alerts.has_line(key("a"))
+    assert not alerts.has_line(key("b"))
+    assert alerts.past(key("a"), "f") == past
+    assert alerts.notice(keys.alert_pk(RUN_A), keys.notice_sk(1, "slack")) == ("slack", "{}")
+    assert not alerts.write(past, past, {"slack": "again"}, NOON, line=True)
+    after = past.with_alerts(last("a"), [one("a")])
+    assert not alerts.write(past, after, {"sns": "{}", "slack": "{}"}, NOON, line=True)
+    assert alerts.write(past, after, {"sns": "{}"}, NOON)
+
+
+def test_no_line_is_written_where_an_alert_about_the_job_came_meanwhile(
+    alerts: AlertLedger,
+) -> None:
+    """The channel may have had that alert."""
+    past = alerts.past(key("a"), "f")
+    assert written(alerts, "a")
+    assert not alerts.write(past, past, {"slack": "{}"}, NOON, line=True)
+    assert not alerts.has_line(key("a"))
+
+
 def test_an_alert_comes_back_as_it_was_written(alerts: AlertLedger) -> None:
     """Unknown figures too; other runs, families and days are their own."""
     assert alerts.past(key("a"), "f") == PastAlerts(RUN_A, "f")

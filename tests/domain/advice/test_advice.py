@@ -73,6 +73,26 @@ def test_what_came_back_is_counted_and_only_what_was_measured_is_claimed(
     assert claimed == (None if saved is None else Decimal(saved))
 
 
+def test_what_was_measured_stays_after_the_change_is_undone() -> None:
+    """Three runs at $9 in place of $24, then the old value again: $45 saved until then."""
+    story = Story("03-01..03-03 cost $24 $16; 03-08..03-10 cost $9 new A; 03-15 cost $24 $16")
+    found = story.advice("A", moment("03-16"))
+    assert (found.state, found.times, found.comparison) == (State.OPEN, 2, None)
+    assert [part.all_saved_usd for part in found.ended] == [Decimal(45)]
+    assert found.measured == found.ended
+
+
+def test_an_advice_that_is_measured_twice_has_both() -> None:
+    """What it saves now is apart from what it saved until it was undone."""
+    story = Story(
+        "03-01..03-03 cost $24 $16; 03-08..03-10 cost $9 new A;"
+        " 03-15..03-17 cost $24 $16; 03-20..03-22 cost $10 new A"
+    )
+    found = story.advice("A", moment("03-23"))
+    assert found.state is State.MEASURED
+    assert [part.all_saved_usd for part in found.measured] == [Decimal(45), Decimal(42)]
+
+
 def test_two_advices_that_were_taken_together_save_once() -> None:
     """At the larger promise; the other says which one has it."""
     story = Story("03-01..03-03 cost $24 $16+$2 B; 03-08..03-10 cost $9 new A new B")

@@ -69,6 +69,44 @@ def test_a_spot_run_that_began_again_says_both_figures_and_no_saving() -> None:
     assert both not in kept.notes
 
 
+@pytest.mark.parametrize(
+    ("parts", "purchase", "why"),
+    [
+        # one attempt: billable seconds are training seconds, or on spot fewer
+        ((("Training", 3600),), Purchase.ON_DEMAND, "AWS's figures contradict each other"),
+        ((("Training", 3600),), Purchase.SPOT, "AWS's figures contradict each other"),
+        # several: no document says what training seconds are then
+        ((("Training", 3600), ("Interrupted", -600), ("Training", 3600)), Purchase.SPOT,
+         "AWS does not say whether training seconds count every attempt"),
+        ((("Training", 3600), ("Restarting", -600), ("Training", 3600)), Purchase.ON_DEMAND,
+         "AWS does not say whether training seconds count every attempt"),
+        ((), Purchase.SPOT, "AWS does not say whether training seconds count every attempt"),
+    ],
+)  # fmt: skip
+def test_more_billable_than_training_seconds_contradict_each_other_in_one_attempt_only(
+    parts: tuple[tuple[str, int], ...], purchase: Purchase, why: str
+) -> None:
+    """AWS documents both figures for a run without interruption."""
+    run = ran(3600, purchase=purchase, billable_s=Decimal(5400), phases=phases(*parts))
+    notes = facts(run, bill(run, market()), market(), savings_plan=False).notes
+    assert f"billable seconds exceed training seconds: {why}" in notes
+
+
+def test_what_spot_saved_counts_no_waiting_and_no_repeated_download() -> None:
+    """An hour of download and three of training would be billed on demand, and 1 h is: $0.69."""
+    download, first, wait, again, rest = phases(
+        ("Downloading", 3600), ("Training", 7200), ("Interrupted", -1800), ("Downloading", 3600),
+        ("Training", 3600),
+    )  # fmt: skip
+    again = replace(again, billed=False, repeated=True)
+    run = ran(
+        20_000, purchase=Purchase.SPOT, billable_s=Decimal(3600), checkpointed=True,
+        phases=(download, first, wait, again, rest),
+    )  # fmt: skip
+    saved = facts(run, bill(run, market()), market(), savings_plan=False).spot_saved_usd
+    assert saved == Decimal("0.69")
+
+
 RULES = [
     {"RuleConfigurationName": "mine", "InstanceType": "ml.r5.4xlarge", "VolumeSizeInGB": 500},
     {"RuleConfigurationName": "LossNotDecreasing", "VolumeSizeInGB": 0},

@@ -9,7 +9,15 @@ import pytest
 from sageaudit.adapters.prices import sources
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.billed_job import BilledJob
-from sageaudit.domain.bill.change import Change, CutPhase, DropRun, SetCount, SetPurchase, SetType
+from sageaudit.domain.bill.change import (
+    Change,
+    CutPhase,
+    DropRun,
+    SetCount,
+    SetPurchase,
+    SetType,
+    SetTypeCount,
+)
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import (
     Bucket,
@@ -102,6 +110,14 @@ MIXED = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 3))
         (ran(3600, instances=4), SetCount(2, Decimal("1.5")), "0.235645"),
         # nobody knows which group of a mixed cluster would shrink
         (ran(3600, groups=MIXED), SetCount(1, Decimal(1)), "0.000000"),
+        # an hour without the group of three, or with one of them: $0.23 and a volume each
+        (ran(3600, groups=MIXED), SetTypeCount("ml.m5.xlarge", 0), "0.706935"),
+        (ran(3600, groups=MIXED), SetTypeCount("ml.m5.xlarge", 1), "0.471290"),
+        (ran(3600, groups=MIXED), SetTypeCount("ml.g5.2xlarge", 0), "1.515000"),
+        # some of two groups of a type are of an unknown one; nothing is left of a job without any
+        (ran(3600, groups=(*MIXED, MIXED[1])), SetTypeCount("ml.m5.xlarge", 1), "0.000000"),
+        (ran(3600, groups=(*MIXED, MIXED[1])), SetTypeCount("ml.m5.xlarge", 0), "1.413871"),
+        (ran(3600), SetTypeCount("ml.m5.xlarge", 0), "0.000000"),
     ],
 )
 def test_a_change_saves_what_its_bill_is_less(of: Job, change: Change, usd_saved: str) -> None:

@@ -12,6 +12,7 @@ from sageaudit.domain.bill.candidate import Candidate, Constraint
 from sageaudit.domain.bill.resize import Resize, impossible, resize
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.prices.gpu import GpuRatio, Precision
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
@@ -137,7 +138,9 @@ def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
         # one GPU holds four at 25%, one after the other; at 26% it would take twice as long
         (FOUR_GPUS, ALMOST_NONE | {"gpu": 25, "gpu_memory": 2}, "ml.big.xlarge", None),
         (FOUR_GPUS, ALMOST_NONE | {"gpu": 26, "gpu_memory": 2}, "ml.big.xlarge", Constraint.GPUS),
-        # several instances stay with their GPU: nothing is known of the network between them
+        # several instances that may exchange data stay with their GPU; a transform's never do
+        (ran(3600, "ml.big.xlarge", 2, kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600))),
+         LITTLE | {"gpu": 10}, "ml.small.2xlarge", None),
         (ran(3600, "ml.big.xlarge", 2), LITTLE | {"gpu": 10}, "ml.small.2xlarge",
          Constraint.GPU_MODEL),
         (ran(3600, "ml.c.4xlarge", kind=JobKind.PROCESSING, phases=phases(("Processing", 3600))),
@@ -157,6 +160,21 @@ def test_a_type_is_refused_by_what_binds(
     """What was used, what is sold, what a bill would lack, and what nobody knows."""
     refused = on(name, tried(run, **use)).refused
     assert (refused.constraint if refused else None) is constraint
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase", "trial"),
+    [(JobKind.TRAINING, "Training", True), (JobKind.PROCESSING, "Processing", False)],
+)
+def test_instances_that_train_on_parts_of_the_data_move_on_trial_only(
+    kind: JobKind, phase: str, trial: bool
+) -> None:
+    """A script may join them without a sign; instances that process parts work apart."""
+    parts = (InputChannel("data", DataSource.S3, "File", "ShardedByS3Key"),)
+    run = ran(3600, "ml.big.xlarge", 2, kind=kind, phases=phases((phase, 3600)), channels=parts)
+    found = on("ml.small.2xlarge", tried(run, **LITTLE | {"gpu": 10}))
+    assert found.refused is None
+    assert found.on_trial is trial
 
 
 SPOT = ran(3600, "ml.big.xlarge", volume_gb=0, purchase=Purchase.SPOT, billable_s=Decimal(1200))
@@ -330,7 +348,7 @@ def test_too_few_or_too_coarse_points_are_no_record(
         ({"region": None}, "region"),
         ({"groups": ()}, "instance type is not known"),
         ({"groups": (InstanceGroup("ml.c.xlarge", 1), InstanceGroup("ml.c.2xlarge", 1))},
-         "which host is in which"),
+         "its instances are of several types"),
         ({"groups": (InstanceGroup("ml.new.xlarge", 1),)}, "not in the catalogue"),
         ({"groups": (InstanceGroup("ml.trn.xlarge", 1),)}, "accelerators"),
         ({"status": "Failed", "started_at": None, "training_s": None, "billable_s": None,

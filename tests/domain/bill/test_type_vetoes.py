@@ -1,6 +1,7 @@
 """Which types a run cannot move to, whatever they cost, and what its owner has to check."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,8 @@ from sageaudit.domain.bill.type_vetoes import (
     type_refused,
 )
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import DataSource, InputChannel
 from tests.fakes.jobs import job
 
 TYPES = packaged.types()
@@ -48,8 +51,8 @@ EIGHT = Hints(mixed_precision=True, fp8=True)
         ("p3.8xlarge", "g5.16xlarge", 1, None, None),
         ("g6e.16xlarge", "p4d.24xlarge", 1, None, None),
         # of several instances the network is not known on another GPU
-        ("g5.2xlarge", "g6.2xlarge", 2, None, "network"),
-        ("p4d.24xlarge", "p4de.24xlarge", 2, None, "network"),
+        ("g5.2xlarge", "g6.2xlarge", 2, None, "may exchange data, as nothing splits it"),
+        ("p4d.24xlarge", "p4de.24xlarge", 2, TOGETHER, "exchange data as they work (ddp)"),
         # on the same one EFA counts where they train together
         ("g5.48xlarge", "g5.4xlarge", 2, TOGETHER, "EFA"),
         ("g5.48xlarge", "g5.4xlarge", 2, None, None),
@@ -74,6 +77,52 @@ def test_a_run_stays_with_what_its_gpus_can_do(
     """Links, network and precision."""
     found = moved(f"ml.{today}", f"ml.{other}", count, hints)
     assert found is None if why is None else why in (found or "")
+
+
+SHARD = (InputChannel("data", DataSource.S3, "File", "ShardedByS3Key"),)
+WHOLE = (InputChannel("data", DataSource.S3, "File", "FullyReplicated"),)
+SPARK = "173754725891.dkr.ecr.us-east-1.amazonaws.com/sagemaker-spark-processing:3.1-cpu-py37-v1.0"
+CLASSIFIER = "811284229777.dkr.ecr.us-east-1.amazonaws.com/image-classification:1"
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "why"),
+    [
+        # SageMaker gives each transform instance its own objects, whatever the model does inside
+        (JobKind.TRANSFORM, {"channels": WHOLE}, None),
+        (JobKind.TRANSFORM, {"channels": WHOLE, "hints": TOGETHER}, None),
+        # a processing or training job by its data, unless something joins its instances
+        (JobKind.PROCESSING, {"channels": SHARD}, None),
+        (JobKind.PROCESSING, {"channels": (*WHOLE, *SHARD)}, None),
+        (JobKind.PROCESSING, {"channels": WHOLE}, "may exchange data, as nothing splits it"),
+        (JobKind.PROCESSING, {"channels": ()}, "may exchange data, as nothing splits it"),
+        (JobKind.PROCESSING, {"channels": SHARD, "image": SPARK}, "(Spark)"),
+        (JobKind.PROCESSING, {"channels": SHARD, "entry_point": "run_ray.py"}, "(Ray)"),
+        (JobKind.PROCESSING, {"channels": SHARD, "hints": TOGETHER}, "(ddp)"),
+        (JobKind.TRAINING, {"channels": SHARD}, None),
+        (JobKind.TRAINING, {"channels": WHOLE}, "may exchange data, as nothing splits it"),
+        (JobKind.TRAINING, {"channels": SHARD, "hints": TOGETHER}, "(ddp)"),
+        (JobKind.TRAINING, {"channels": SHARD, "image": CLASSIFIER}, "built-in algorithm"),
+    ],
+)
+def test_instances_that_work_apart_move_as_one_does(
+    kind: JobKind, changes: dict[str, Any], why: str | None
+) -> None:
+    """Two p3.2xlarge to g5.2xlarge."""
+    today, other = TYPES["ml.p3.2xlarge"], TYPES["ml.g5.2xlarge"]
+    run = replace(JOB, kind=kind, groups=(InstanceGroup(today.name, 2),), **changes)
+    found = type_refused(run, today, other)
+    assert found is None if why is None else why in (found or "")
+
+
+def test_training_instances_with_parts_of_the_data_are_to_be_checked() -> None:
+    """A script may join them without a sign; those of a processing job do not train."""
+    today, other = TYPES["ml.g5.2xlarge"], TYPES["ml.g6.2xlarge"]
+    run = replace(JOB, groups=(InstanceGroup(today.name, 2),), channels=SHARD)
+    check = "Each instance gets a part of the data: check that they exchange none as they train."
+    assert check in [*to_check(run, today, other)]
+    assert check not in [*to_check(replace(run, kind=JobKind.PROCESSING), today, other)]
+    assert check not in [*to_check(replace(run, groups=run.groups[:0]), today, other)]
 
 
 def test_what_each_gpu_can_do() -> None:

@@ -30,7 +30,7 @@ def at(clock: str | None) -> datetime | None:
             [("Pending", 40, False), ("Starting", 20, False), ("Downloading", 2, True),
              ("Training", 30, True), ("Uploading", 1, True)],
         ),
-        # statuses of an interrupted spot run repeat; the second Starting is waiting too
+        # an interrupted spot run: the second Starting is waiting, the second download not charged
         (
             [("Starting", "10:00", "10:02"), ("Downloading", "10:02", "10:03"),
              ("Training", "10:03", "10:33"), ("Interrupted", "10:33", "10:34"),
@@ -38,7 +38,7 @@ def at(clock: str | None) -> datetime | None:
              ("Training", "11:16", "11:46"), ("Completed", "11:46")],
             ("10:02", "11:46"),
             [("Starting", 2, False), ("Downloading", 1, True), ("Training", 30, True),
-             ("Interrupted", 1, False), ("Starting", 41, False), ("Downloading", 1, True),
+             ("Interrupted", 1, False), ("Starting", 41, False), ("Downloading", 1, False),
              ("Training", 30, True)],
         ),
         # a stop before the start bills nothing; inside the run it is billed
@@ -90,6 +90,42 @@ def test_phases_are_read_from_transitions(
     assert [
         (p.name, None if p.seconds is None else int(p.seconds) // 60, p.billed) for p in found
     ] == expected
+
+
+@pytest.mark.parametrize(
+    ("statuses", "charged"),
+    [
+        # AWS, managed spot training lifecycle: interrupted once, then enough instances
+        ("Starting Downloading Training Interrupted Starting Downloading Training Uploading",
+         [True, False]),
+        # interrupted twice; no second Starting
+        ("Downloading Training Interrupted Downloading Training Interrupted Downloading Stopping",
+         [True, False, False]),
+        # taken during the download: the data is charged one time
+        ("Starting Downloading Interrupted Downloading Training Completed", [True, False]),
+        # taken before anything was downloaded: nothing is repeated
+        ("Starting Interrupted Starting Downloading Training Completed", [True]),
+        # a status that AWS no longer uses is a part of the download
+        ("DownloadingTrainingImage Downloading Interrupted DownloadingTrainingImage Downloading",
+         [True, True, False, False]),
+        # not repeated for an interruption
+        ("Downloading Training Restarting Downloading Training Completed", [True, True]),
+    ],
+)  # fmt: skip
+def test_repeated_downloads_after_an_interruption_are_not_charged(
+    statuses: str, charged: list[bool]
+) -> None:
+    """AWS's blog on analysing SageMaker spend, part 4: "any repeated Downloading phases that
+    occurred due to interruption are not charged". Training is charged in every attempt.
+    """
+    names = statuses.split()
+    steps = [transition(name, f"10:{minute:02}:00") for minute, name in enumerate(names)]
+    started = next(step for step in steps if step["Status"] not in {"Starting", "Interrupted"})
+    found = from_transitions(steps, at(started["StartTime"][11:16]), at(f"10:{len(names):02}"))
+    downloads = [phase for phase in found if phase.name.startswith("Downloading")]
+    assert [phase.billed for phase in downloads] == charged
+    assert [phase.repeated for phase in downloads] == [not one for one in charged]
+    assert all(phase.billed for phase in found if phase.name == "Training")
 
 
 def test_the_work_phase_is_the_first_in_which_the_code_ran() -> None:

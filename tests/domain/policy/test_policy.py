@@ -106,7 +106,7 @@ def test_a_cost_tag_is_no_owner_unless_the_policy_says_so() -> None:
     tags = {"team": "growth", "note": "x"}
     shown = read('[tags]\nshow = ["team", "project"]')
     assert (shown.owner(tags), shown.shown(tags)) == (None, {"team": "growth", "project": None})
-    assert {"team", "project", "owner"} <= shown.tags_read
+    assert {"team", "project", "owner"} <= shown.tags_read.values
     both = read('owner_tags = ["team"]\n[tags]\nshow = ["team"]')
     assert (both.owner(tags), read("").owner(tags), read("").shown(tags)) == (
         "growth",

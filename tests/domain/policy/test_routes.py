@@ -51,7 +51,7 @@ def read(text: str) -> Policy:
         ('kind = "training"', {"kind": "transform"}),
         ('rule = "gpu-underused"', {"rule": "spot-not-used"}),
         ('rule = "gpu-underused"', {"rule": ""}),
-        ('min_severity = "medium"', {"severity": Severity.LOW}),
+        ('min_month_severity = "medium"', {"severity": Severity.LOW}),
         ("min_usd_per_month = 200", {"usd": Decimal("199.99")}),
         ("min_usd_per_month = 200", {"usd": None}),
     ],
@@ -79,14 +79,14 @@ def test_all_conditions_of_a_route_must_match_and_all_routes_that_match_apply() 
         kind = "training"
         to = ["ml", "vision-team"]
         [[route]]
-        min_severity = "low"
+        min_month_severity = "low"
         to = ["sns", "ml"]
     """).routes
     to = routes.of(MESSAGE)
     assert to.channels == ("ml", "vision-team", "sns")
     assert [str(routes.rows[number - 1]) for number in to.routes] == [
         "owner anna, kind training",
-        "min_severity low",
+        "min_month_severity low",
     ]
 
 
@@ -116,9 +116,22 @@ def test_a_channel_has_its_address_and_its_max_per_hour() -> None:
     assert read("").channels["sns"].max_per_hour is None
 
 
+def test_channels_and_routes_ask_for_a_line_about_each_job() -> None:
+    """A channel about all jobs, a route about its own; nobody does by default."""
+    assert not read(CHANNELS).has_job_lines
+    policy = read(
+        f"{CHANNELS}every_job = true\n"
+        "[[route]]\nowner = 'anna'\nkind = 'training'\nevery_job = true\nto = ['ml', 'data']\n"
+        "[[route]]\nowner = 'ben'\nto = ['vision-team']"
+    )
+    assert policy.job_line_channels(MESSAGE) == ("data", "ml")
+    assert policy.job_line_channels(replace(MESSAGE, kind="tuning")) == ("data",)
+    assert policy.job_line_channels(replace(MESSAGE, owner="ben")) == ("data",)
+
+
 def test_the_tag_of_a_route_is_read_and_kept() -> None:
     """As that of any other section."""
-    assert "squad" in read(f'{CHANNELS}[[route]]\ntag = "squad=a"\nto = ["ml"]').tags_read
+    assert "squad" in read(f'{CHANNELS}[[route]]\ntag = "squad=a"\nto = ["ml"]').tags_read.values
 
 
 @pytest.mark.parametrize(
@@ -146,9 +159,21 @@ def test_the_tag_of_a_route_is_read_and_kept() -> None:
         (f"{CHANNELS}[[route]]\nto = ['m']\nowner = 'a'", "there is no such channel: did you mean"),
         (f"{CHANNELS}[[route]]\nto = []\nowner = 'a'", "route[1].to names no channel"),
         (f"{CHANNELS}[[route]]\nowner = 'a'", "route[1] needs to, a list of channels"),
+        (f"{CHANNELS}every_job = 'yes'", "channels.data.every_job is not a boolean"),
+        (
+            f"{CHANNELS}[[route]]\nto = ['ml']\nevery_job = true",
+            "route[1] needs a condition: account, family",
+        ),
+        (
+            f"{CHANNELS}[[route]]\nto = ['ml']\nmin_month_severity = 'low'\nevery_job = true",
+            "route[1].every_job is about jobs, and min_month_severity is not",
+        ),
         (f"{CHANNELS}[[route]]\nto = ['ml']", "route[1] needs a condition: account, family"),
         (f"{CHANNELS}[[route]]\nto = ['ml']\nseverty = 'low'", "unknown key route[1].severty"),
-        (f"{CHANNELS}[[route]]\nto = ['ml']\nmin_severity = 'hi'", "is not one of high, medium"),
+        (
+            f"{CHANNELS}[[route]]\nto = ['ml']\nmin_month_severity = 'hi'",
+            "is not one of high, medium",
+        ),
         (f"{CHANNELS}[[route]]\nto = ['ml']\nkind = 'train'", "did you mean training?"),
         (f"{CHANNELS}[[route]]\nto = ['ml']\nrule = 'gpu-underusd'", "did you mean gpu-underused?"),
         (f"{CHANNELS}[[route]]\nto = ['ml']\ntag = 'team'", 'is not written "key=value"'),

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from sageaudit.domain.privacy.token_shapes import REDACTED, is_name, name, redact
+from sageaudit.domain.privacy.token_shapes import REDACTED, is_name, is_tag, name, redact
 
 # Put together here so that no scanner takes this file for a leak.
 _MIXED = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ"
@@ -79,3 +79,22 @@ def test_hostile_text_takes_no_time(text: str) -> None:
     redact(text)
     is_name(text)
     assert time.process_time() - begun < 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["@ml-platform", "+49 30 1234567", "=1+1", "-ops", "/a/b", ".x", ":", "_", " spaced ", "Jörg",
+     "a\u00a0b", "\u3000", "数据", "x" * 256],
+)  # fmt: skip
+def test_a_tag_may_be_whatever_aws_takes(text: str) -> None:
+    """Letters, digits, separators and signs, in any place: `_.:/=+-@`."""
+    assert is_tag(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a\nb", "\ta", "a'b", '"', "<!channel>", "x" * 257, "\u202ex", "a\u200bb",
+             "\x1b[0m", "@" + TOKENS[0], "+" + _MIXED, "0f" * 16]
+)  # fmt: skip
+def test_no_tag_has_a_line_a_markup_or_a_token(text: str) -> None:
+    """AWS takes none of the former, and nobody is shown the latter."""
+    assert not is_tag(text)

@@ -144,3 +144,18 @@ def test_nonsense_in_a_plan_is_no_plan() -> None:
             of_plan(nonsense, api_model())
     [request] = plan(resource(TRAINING, {"resource_config": 3, "tags": 4})).requests
     assert request.body["ResourceConfig"] == 3
+
+
+def test_tags_are_those_that_the_job_gets() -> None:
+    """The provider adds its default tags; a value that is known after apply is one."""
+    values = {**VALUES, "tags_all": {"owner": "vision", "team": "ml"}}
+    [request] = plan(resource(TRAINING, values)).requests
+    assert request.tags == {"owner": "vision", "team": "ml"}
+    later = {"tags_all": {"stage": True}}
+    [request] = plan(resource(TRAINING, values), unknown=later).requests
+    assert [request.tag(name)[1] for name in ("team", "stage")] == [
+        None,
+        "it is not known yet (known after apply)",
+    ]
+    [request] = plan(resource(TRAINING, values), unknown={"tags_all": True}).requests
+    assert request.tag("team") == (None, "it is not known yet (known after apply)")

@@ -1,6 +1,8 @@
 """Failures, limits, and what a job is followed by."""
 
-from tests.labelled.machine import Doing, Plot, alike
+from dataclasses import replace
+
+from tests.labelled.machine import Doing, Plot, alike, idle
 from tests.labelled.story import BUSY_A10G, story
 
 STORIES = (
@@ -10,6 +12,13 @@ STORIES = (
     story("stopped-at-the-limit-with-nothing",
         Plot("ml.g5.xlarge", alike(1, BUSY_A10G), status="Stopped", closing="MaxRuntimeExceeded",
             uploading_s=0, artifact=False), "limit-hit", either=("failed-spend",)),
+    story("asleep-until-the-limit-with-nothing-left",
+        Plot("ml.g5.xlarge", alike(1, replace(BUSY_A10G, minutes=50), idle(400)), status="Stopped",
+            closing="MaxRuntimeExceeded", uploading_s=0, artifact=False), "limit-hit", "idle-tail",
+        either=("failed-spend",)),
+    story("asleep-for-hours-and-failed-then",
+        Plot("ml.g5.xlarge", alike(1, replace(BUSY_A10G, minutes=50), idle(300)), status="Failed",
+            uploading_s=0, failure="AlgorithmError: exit code: 1"), "failed-spend", "idle-tail"),
     story("a-time-box-that-left-its-model",
         Plot("ml.g5.xlarge", alike(1, BUSY_A10G), status="Stopped", closing="MaxRuntimeExceeded"),
         "limit-hit"),

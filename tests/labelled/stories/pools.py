@@ -51,6 +51,7 @@ def looped(name: str, loop: Loop, *wasteful: str, either: tuple[str, ...] = ()) 
 def recordings(name: str, loop: Loop, seed: int) -> list[Json]:
     """One recording for each run, in order; all pools are final."""
     begin, warm, made = BEGIN, False, []
+    pool = loop.keep_alive_s > 0
     for number, gap_s in enumerate(loop.gaps_s):
         starting = WARM_STARTING_S if warm else COLD_STARTING_S
         downloading = WARM_DOWNLOADING_S if warm else COLD_DOWNLOADING_S
@@ -66,8 +67,8 @@ def recordings(name: str, loop: Loop, seed: int) -> list[Json]:
             begin=begin,
             starting_s=starting,
             downloading_s=downloading,
-            resources={"KeepAlivePeriodInSeconds": loop.keep_alive_s},
-            describe={"WarmPoolStatus": status},
+            resources={"KeepAlivePeriodInSeconds": loop.keep_alive_s} if pool else {},
+            describe={"WarmPoolStatus": status} if pool else {},
         )
         made.append(training(plot, 100 * seed + number))
         begin += timedelta(seconds=starting + plot.span_s + (gap_s or 0))
@@ -91,4 +92,11 @@ STORIES = (
     looped("an-edit-loop-that-ends-as-it-must", Loop(300, (*MINUTES, None))),
     looped("a-lunch-break-on-the-pool", Loop(5400, (*MINUTES, 4500)), "warm-pool-idle",
         either=(DEARER,)),
+    looped("a-script-that-starts-the-next-run-at-once", Loop(0, (20, 25, 15, 30, 20, None), 20),
+        "warm-pool-candidate"),
+    looped("an-edit-loop-that-waits-for-new-machines-each-time", Loop(0, (*MINUTES, None)),
+        "warm-pool-candidate", either=("image-pull-heavy",)),
+    looped("the-same-loop-once-an-hour", Loop(0, (3100, 3300, 2900, 3200, 3000, None)),
+        either=("image-pull-heavy",)),
+    looped("long-runs-that-begin-at-once", Loop(0, (20, 25, 15, 30, 20, None), 600)),
 )  # fmt: skip

@@ -17,6 +17,7 @@ from sageaudit.domain.audit.earlier import Worth
 from sageaudit.output.text import plain, slack
 from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import ROWS, WIDTH
+from sageaudit.output.text.commands import HistoryPlace
 from tests.fakes.documents import (
     advised,
     dearer_document,
@@ -59,7 +60,7 @@ def rows_of(audit: AuditDocument, notify: AlertDecision) -> list[str]:
 
 @pytest.mark.parametrize("name", [*messages()])
 def test_a_card_is_read_on_a_phone_without_scrolling(name: str) -> None:
-    """At most 14 rows, and as many lines in a mail."""
+    """At most 18 rows with its commands, and as many lines in a mail."""
     audit, notify = messages()[name]
     assert len(rows_of(audit, notify)) <= ROWS
     assert len(plain.message(card_of(audit, notify))["message"].strip().split("\n")) <= ROWS
@@ -78,37 +79,38 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
 @pytest.mark.parametrize(
     ("audit", "notify", "title"),
     [
-        (document(), due(), "about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge"),
-        (document(), due(said="9.46", runs=1), "about $9.50 a month, 1 run: use"),
-        (document(), due(said="1249"), "about $1,200 a month, 12 runs: use"),
-        (document(), due(said="0"), "dollars not known, 12 runs: use"),
-        (document(), due(total="61"), "heading for $540 a month, after 12 runs: use"),
-        (document(), due(total="61", runs=1), "about $61, 1 run: use"),
-        (document(), due(kind=AlertKind.BACK), "back, about $540 a month, 12 runs: use"),
-        (lost_document(), due(), "about $540 a month lost, 12 runs: look at it"),
-        (perhaps_lost_document(), due(), "maybe $540 a month lost, 12 runs: set"),
+        (document(), due(), "wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge"),
+        (document(), due(said="9.46", runs=1), "wastes about $9.50 a month, 1 run: use"),
+        (document(), due(said="1249"), "wastes about $1,200 a month, 12 runs: use"),
+        (document(), due(said="0"), "wasted an unknown amount in 12 runs: use"),
+        (document(), due(total="61"), "is heading for $540 of waste a month, after 12 runs: use"),
+        (document(), due(total="61", runs=1), "wasted about $61 in 1 run: use"),
+        (document(), due(kind=AlertKind.BACK), "again wastes about $540 a month, 12 runs: use"),
+        (lost_document(), due(), "loses about $540 a month, 12 runs: look at it"),
+        (perhaps_lost_document(), due(), "may lose about $540 a month, 12 runs: set"),
         (trial_document(), due(Worth.TRIAL),
-         "maybe $540 a month, 12 runs: try EnableManagedSpotTraining = true"),
+         "might save about $540 a month, 12 runs: try EnableManagedSpotTraining = true"),
         (rollup_document(), due(total="61", runs=500),
-         "about $3.80 in a tuning job: use ml.g4dn.xlarge"),
+         "wasted about $3.80 in a tuning job: use ml.g4dn.xlarge"),
         (idle_document(), due(Worth.IDLE),
-         "about $540 a month of idle capacity, 12 runs: look at the communication between hosts"),
-        (unpriced_idle_document(), due(Worth.UNPRICED), "542 unpriced GPU-hours idle in 30 days"),
-        (idle_document(), due(Worth.PREPAID), "542 prepaid GPU-hours idle in 30 days, 12 runs"),
-        (dearer_document(), DEAR, "one run cost $182.00, expected $24.00: look at what changed"),
+         "leaves about $540 of capacity idle a month, 12 runs: look at the communication"),
+        (unpriced_idle_document(), due(Worth.UNPRICED), "left 542 unpriced GPU-hours idle in"),
+        (idle_document(), due(Worth.PREPAID),
+         "left 542 prepaid GPU-hours idle in 30 days, 12 runs"),
+        (dearer_document(), DEAR, "cost $182.00 in one run, expected $24.00: look at what changed"),
         (document(findings=[finding(fix=[], first_step="Exit when done: join threads")]), due(),
-         "about $540 a month, 12 runs: exit when done"),
+         "wastes about $540 a month, 12 runs: exit when done"),
         (document(findings=[finding(fix=[], first_step="InputMode FastFile, at once")]), due(),
-         "about $540 a month, 12 runs: InputMode FastFile"),
+         "wastes about $540 a month, 12 runs: InputMode FastFile"),
         (document(findings=[finding(fix=[fix("A.InstanceCount", 4, 2)])]), due(),
-         "about $540 a month, 12 runs: use 2 x ml.g5.2xlarge"),
+         "wastes about $540 a month, 12 runs: use 2 x ml.g5.2xlarge"),
         (document(findings=[finding(fix=[fix("A.KeepAlivePeriodInSeconds", 4, None)])]), due(),
-         "about $540 a month, 12 runs: remove KeepAlivePeriodInSeconds"),
+         "wastes about $540 a month, 12 runs: remove KeepAlivePeriodInSeconds"),
         (document(findings=[finding(fix=[fix("C.S3Uri", None, "s3://<bucket>"),
                                          fix("MaxRuntime", 60, 3600)])]), due(),
-         "about $540 a month, 12 runs: set MaxRuntime to 3600"),
+         "wastes about $540 a month, 12 runs: set MaxRuntime to 3600"),
         (document(findings=[finding(fix=[fix("CheckpointConfig.S3Uri", None, "s3://<bucket>")])]),
-         due(), "about $540 a month, 12 runs: set CheckpointConfig.S3Uri"),
+         due(), "wastes about $540 a month, 12 runs: set CheckpointConfig.S3Uri"),
     ],
 )  # fmt: skip
 def test_the_first_line_is_the_news(
@@ -117,30 +119,30 @@ def test_the_first_line_is_the_news(
     """The family by its last part, its month to two digits, and one thing to do."""
     family = audit["job"]["family"]
     audit["job"]["family"] = f"training/pytorch/train.py/{family}"
-    assert card_of(audit, notify).title.startswith(f"{family}: {title}")
+    assert card_of(audit, notify).title.startswith(f"{family} {title}")
 
 
 def saves(audit: AuditDocument, **more: Any) -> str:
     """The line beside the parameter, or the first step."""
     return next(
-        line.text for line in card_of(audit, due(**more)).lines if "a run" in line.text
-        or "tuning job" in line.text or "lost" in line.text or "not known" in line.text
+        line.text for line in card_of(audit, due(**more)).lines if "this run" in line.text
+        or "this tuning job" in line.text
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("audit", "says"),
     [
-        (document(), "saves $1.53 a run, $540 a month"),
-        (estimated_document(), "saves about $0.96 a run, $540 a month"),
-        (rollup_document(), "saves $3.80 in such a tuning job"),
-        (perhaps_lost_document(), "up to $4.55 was lost, $540 a month"),
+        (document(), "saves $1.53 of this run's $4.55; $540 a month"),
+        (estimated_document(), "saves about $0.96 of this run's about $1.39; $540 a month"),
+        (rollup_document(), "saves $3.80 of this tuning job's $12.30"),
+        (perhaps_lost_document(), "Up to all of this run's $4.55 was lost; $540 a month"),
         (document(findings=[finding(saving_usd=None, saving_alone_usd=None)]),
-         "its saving is not known"),
+         "its saving is not known; this run cost $4.55"),
     ],
 )  # fmt: skip
-def test_what_is_saved_is_said_once_a_run_and_once_a_month(audit: AuditDocument, says: str) -> None:
-    """Of a tuning job once: it does not come again."""
+def test_what_is_saved_stands_beside_what_the_run_cost(audit: AuditDocument, says: str) -> None:
+    """And what it comes to in a month; of a tuning job not: it does not come again."""
     assert saves(audit) == says
 
 
@@ -177,14 +179,31 @@ def test_the_advice_to_snooze_is_the_one_that_is_shown() -> None:
 
 
 def test_where_there_is_no_room_the_least_important_goes_first() -> None:
-    """Second best and what is not counted, the caveat, then the command; the rest is cut."""
-    short = document(findings=[type_finding(caution=None, summary="It idled."), finding()])
-    assert labelled(short, "Second best") == "set InputMode to FastFile, $0.51 a run"
+    """What is not counted, then the command that shows all; the rest is cut, the caveat is not."""
     long = document(findings=[type_finding(summary="It idled " * 60, caution="Try. " * 9)])
     card = card_of(long, replace(due(), advice=advised()))
-    assert [line.label for line in card.lines] == ["Why", "Do this", ""]
+    assert [line.label for line in card.lines] == ["Why", "Do this", "", "Caveat"]
     assert card.lines[0].text.endswith(" …")
     assert [line.label for line in card.more] == ["Snooze 30 days"]
+
+
+@pytest.mark.parametrize(
+    ("caution", "says"),
+    [
+        ("GPUs take turns. Counted as 1.52 times as long; up to 3.20 times as long it still saves.",
+         "it runs 1.5 times as long"),
+        ("On 2 hosts it takes up to 1.8 times as long, which would cost more.",
+         "it runs up to 1.8 times as long"),
+        ("T4 took 1.2 to 1.5 times as long as A10G. Counted as 1.02 times as long. Try it.",
+         "T4 took 1.2 to 1.5 times as long as A10G."),
+        ("A cheaper GPU, not a faster one (counted as 1.30 times as long).",
+         "it runs 1.3 times as long"),
+        ("Check that the data fits. It is large.", "Check that the data fits."),
+    ],
+)  # fmt: skip
+def test_that_the_run_takes_longer_is_the_caveat_of_a_card(caution: str, says: str) -> None:
+    """It would stop a reader; else the first sentence of the caution."""
+    assert labelled(document(findings=[type_finding(caution=caution)]), "Caveat") == says
 
 
 @pytest.mark.parametrize(
@@ -208,14 +227,28 @@ def test_a_dear_run_says_what_changed() -> None:
     """What it cost stands in the first line."""
     card = card_of(dearer_document(), DEAR)
     assert [line.text for line in card.lines] == ["Changed: Training +4 h 12 min."]
-    assert card.place == "dear run, 111122223333"
+    assert card.place == "111122223333, us-east-1"
 
 
-def test_severity_is_that_of_the_month() -> None:
-    """And not of the finding; what is worth a trial has none."""
-    places = [card_of(document(), due(said=usd)).place for usd in ("12", "120", "512")]
-    assert places == [f"{word}, 111122223333" for word in ("LOW", "MEDIUM", "HIGH")]
-    assert card_of(trial_document(), due(Worth.TRIAL)).place == "trial, 111122223333"
+@pytest.mark.parametrize("name", [*messages()])
+def test_no_card_shows_a_severity(name: str) -> None:
+    """Its dollars are a month's; the severity that `show` prints is of a run."""
+    audit, notify = messages()[name]
+    card = card_of(audit, notify)
+    shown = " ".join([card.title, card.whose, *(line.shown for line in card.lines)])
+    assert not re.search(r"\b(HIGH|MEDIUM|LOW)\b", shown)
+
+
+def test_the_commands_of_a_card_name_the_stacks_table_and_its_region() -> None:
+    """So that they work where they are pasted, also with a job's name that a shell would read."""
+    place = HistoryPlace.of_table("SageAudit-History", "eu-west-1")
+    audit = document(job=job(name="a;b"), findings=[])
+    card = card_of(audit, replace(due(), advice=advised(), idle=False), place)
+    where = "--table SageAudit-History --table-region eu-west-1"
+    assert [line.text for line in card.more] == [
+        f"sageaudit show 'a;b' {where}",
+        f"sageaudit advice snooze abcdefgh {where}",
+    ]
 
 
 def test_chat_gets_neither_s3_paths_nor_role_names() -> None:
@@ -232,4 +265,4 @@ def test_a_long_name_of_an_owner_or_family_is_cut_in_the_middle() -> None:
     audit = document(job=job(owner="o" * 60, family="f" * 63))
     card = card_of(audit, due())
     assert len(f"{card.owner_shown}, {card.place}") == WIDTH
-    assert card.title.endswith("ffff: about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge")
+    assert card.title.endswith("ffff wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge")

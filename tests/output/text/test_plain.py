@@ -6,9 +6,11 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 
+from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
 from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import attributes_of
@@ -33,14 +35,16 @@ def test_a_long_subject_loses_what_to_do() -> None:
     last = alert(figures)
     subject = message(card_of(audit, AlertDecision(AlertKind.CORRECTION, corrects=last)))["subject"]
     assert len(subject) == 99
-    assert subject.endswith(" - train-bert")
+    assert subject.startswith("Correction: train-bert wasted $2.04, we said ")
+    assert subject.endswith(" more")
     assert "~" in subject
 
 
 def test_attributes() -> None:
-    """A subscription can filter by severity, kind, rule, owner, place and dollars."""
-    assert attributes_of(document()) == {
-        "severity": {"type": "String", "value": "high"},
+    """A subscription can filter by the month's severity, kind, rule, owner, place and dollars."""
+    month = Month(Worth.COUNTED, Decimal(540), Decimal(540), 12)
+    assert attributes_of(document(), AlertDecision(month=month)) == {
+        "month_severity": {"type": "String", "value": "high"},
         "job_type": {"type": "String", "value": "training"},
         "rule_ids": {"type": "String.Array", "value": '["SA202", "SA101"]'},
         "owner": {"type": "String", "value": "anna"},
@@ -59,7 +63,6 @@ def test_unknown_has_no_attribute() -> None:
         job=job(owner=None, account=None, region=None), avoidable_usd=None, lost_usd=None
     )
     assert set(attributes_of(audit)) == {
-        "severity",
         "job_type",
         "rule_ids",
         "judged",

@@ -52,23 +52,23 @@ def further(
     [
         (
             further(AlertKind.WORSE, TEN_TIMES),
-            "now about $60 a month, was $6.00, 12 runs",
+            "now wastes about $60 a month, was $6.00, 12 runs",
             TEN_TIMES,
         ),
         (
             further(AlertKind.GREW, "it", of_one_occasion=True),
-            "now about $60 a month, 12 runs",
+            "now wastes about $60 a month, 12 runs",
             "it",
         ),
         (
             further(AlertKind.GREW, "it grew"),
-            "now about $60 a month, was $6.00, 12 runs",
+            "now wastes about $60 a month, was $6.00, 12 runs",
             "it grew",
         ),
-        (further(AlertKind.CHANGED, "another"), "about $60 a month, 12 runs", "another"),
+        (further(AlertKind.CHANGED, "another"), "wastes about $60 a month, 12 runs", "another"),
         (
             further(AlertKind.BACK, "it came back"),
-            "back, about $60 a month, 12 runs",
+            "again wastes about $60 a month, 12 runs",
             "it came back",
         ),
     ],
@@ -77,7 +77,7 @@ def test_a_further_message_says_after_what_and_why(
     notify: AlertDecision, news: str, says: str
 ) -> None:
     """In the first line and in a sentence; a first message has none."""
-    assert reason.message_headline("train-bert", document(), notify) == f"train-bert: {news}"
+    assert reason.message_headline("train-bert", document(), notify) == f"train-bert {news}"
     told = [("New", f"{says} (last told 2026-05-20)")]
     assert [*since_last_alert(document(), notify)] == told
     assert not [*since_last_alert(document(), FIRST)]
@@ -93,12 +93,12 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
             document(), AlertDecision(AlertKind.CORRECTION, corrects=HIGH, before=before)
         )
     ] == [
-        ("We said on 2026-05-20", "HIGH $412.00."),
+        ("We said on 2026-05-20", "$412.00."),
         ("What changed", "gpu-idle ($410.00) is no longer found."),
     ]
     nothing = document(findings=[], avoidable_usd=Decimal(0), possible_usd=Decimal(0))
     assert [*since_last_alert(nothing, AlertDecision(AlertKind.CORRECTION, corrects=IDLE))] == [
-        ("We said on 2026-05-20", "IDLE 40 GPU-hours. Do not act on it.")
+        ("We said on 2026-05-20", "40 idle GPU-hours. Do not act on it.")
     ]
 
 
@@ -108,25 +108,30 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
         (
             document(avoidable_usd=None, lost_usd=None, lost_up_to_usd=None),
             HIGH,
-            "HIGH, dollars not known; was HIGH $412.00",
+            "an unknown amount, we said $412.00",
         ),
         (
             document(lost_usd=Decimal(3), lost_up_to_usd=Decimal(3)),
             HIGH,
-            "HIGH $5.04; was HIGH $412.00",
+            "$5.04, we said $412.00",
         ),
-        (document(), IDLE, "HIGH $2.04; was IDLE 40 GPU-hours"),
-        (unpriced_idle_document(), IDLE, "IDLE 1,024 GPU-hours; was IDLE 40 GPU-hours"),
-        (not_judged_document(), IDLE, "few or no hours were idle; was IDLE 40 GPU-hours"),
+        (
+            document(),
+            alert(AlertFigures(Severity.LOW, Decimal("2.04"), Decimal(0))),
+            "$2.04 (high for a run), we said $2.04 (low)",
+        ),
+        (document(), IDLE, "$2.04, we said 40 idle GPU-hours"),
+        (unpriced_idle_document(), IDLE, "1,024 idle GPU-hours, we said 40 idle GPU-hours"),
+        (not_judged_document(), IDLE, "few or no hours, we said 40 idle GPU-hours"),
     ],
 )
 def test_the_first_line_of_a_correction_has_the_new_figure_first(
     now: AuditDocument, before: Alert, shown: str
 ) -> None:
-    """And what it replaces."""
+    """And what it replaces; a severity of the run only where nothing else differs."""
     idle = not (before.figures.of_money or now["findings"][:1])
     notify = AlertDecision(AlertKind.CORRECTION, idle=idle, corrects=before)
-    assert reason.message_headline("bert", now, notify) == f"Correction: {shown} - bert"
+    assert reason.message_headline("bert", now, notify) == f"Correction: bert wasted {shown}"
 
 
 @pytest.mark.parametrize(

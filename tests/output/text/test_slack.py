@@ -42,13 +42,14 @@ def test_the_news_is_in_headline_and_notification_then_comes_the_rest() -> None:
     assert headline == f"*{news}*"
     assert card.split("\n")[:4] == [
         "*Why*: The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
-        "*Do this*: saves $1.53 a run",
+        "*Do this*: saves $1.53 of this run's $4.55",
         '`InstanceType = "ml.g4dn.xlarge"`',
         "*Caveat*: The data loader gets 4 vCPUs in place of 8.",
     ]
     assert LINK.sub("link", foot).split("\n") == [
-        "anna, HIGH, 111122223333",
+        "anna, 111122223333, us-east-1",
         "link  link  link  gpu-underused",
+        "*Numbers*: `sageaudit show train-bert-0412`",
         "*Snooze 30 days*: `sageaudit advice snooze abcdefgh`",
     ]
 
@@ -64,7 +65,7 @@ def test_the_news_is_in_headline_and_notification_then_comes_the_rest() -> None:
 )
 def test_owner(ids: dict[str, str], shown: str) -> None:
     """Only an id on the list that looks like one is mentioned."""
-    assert texts(message(card_of(document()), ids))[-1].startswith(f"{shown}, HIGH")
+    assert texts(message(card_of(document()), ids))[-1].startswith(f"{shown}, 1111")
 
 
 def test_hostile_failure_is_inert() -> None:
@@ -78,7 +79,8 @@ def test_what_is_not_known_is_said_or_left_out() -> None:
     """Without owner, account or region."""
     unknown = job(owner=None, account=None, region=None)
     payload = message(card_of(document(job=unknown)), {"": "U0123ABC"})
-    assert texts(payload)[-1].startswith("(no owner), HIGH, account unknown\ngpu-underused\n")
+    whose, links, *_ = texts(payload)[-1].split("\n")
+    assert (whose, links) == ("(no owner), account unknown, region unknown", "gpu-underused")
 
 
 @whole_documents

@@ -34,12 +34,13 @@ def test_the_news_comes_first_then_what_to_do_and_the_links_are_buttons() -> Non
     assert list(shown(payload)) == [
         "train-bert: $2.04 of $4.55 (45%) was avoidable: use 1 x ml.g4dn.xlarge",
         "Why: The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
-        "Do this: saves $1.53 a run",
+        "Do this: saves $1.53 of this run's $4.55",
         'InstanceType = "ml.g4dn.xlarge"',
         "Caveat: The data loader gets 4 vCPUs in place of 8.",
-        "Second best: set InputMode to FastFile, $0.51 a run",
-        "anna, HIGH, 111122223333",
+        "Not counted: spot-not-used about $0.90",
+        "anna, 111122223333, us-east-1",
         "Rule: sageaudit rules gpu-underused",
+        "Numbers: sageaudit show train-bert-0412",
         "Snooze 30 days: sageaudit advice snooze abcdefgh",
         "[Job]  [Metrics]  [Logs]",
     ]

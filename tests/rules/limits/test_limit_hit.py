@@ -1,11 +1,22 @@
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.job.job import Job, Parent, ParentKind, Purchase
+from sageaudit.domain.job.job import (
+    Hints,
+    InstanceGroup,
+    Job,
+    Parent,
+    ParentKind,
+    Phase,
+    Purchase,
+)
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.jobs import market, phases, ran
+from sageaudit.domain.usage.measurements import Metric
+from tests.fakes.jobs import START, market, phases, ran, series
 from tests.fakes.judging import together
-from tests.fakes.rule_cases import CLEAR, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, cases, finds, lines, row
 
 RULE = "limit-hit"
 MONTH_S, NINE_DAYS_S = 2_419_200, 777_600
@@ -23,18 +34,57 @@ def cut(**changes: Any) -> Job:
     return ran(3600, **plain | changes)
 
 
+def idle_after(minutes: int, period_s: int = 60) -> Any:
+    """Two of four cores busy up to a minute of the hour, then none."""
+    points = [200.0 if at * period_s < minutes * 60 else 4.0 for at in range(3600 // period_s)]
+    return lines(series(Metric.CPU, points, period_s=period_s))
+
+
 test_cases = cases(
     RULE,
+    "A run that was idle for most of its time says so first and gets no longer limit.",
+    # Half of the hour is not most of it. The same dollars are lost either way.
+    row(finds("The run was idle from minute 29 on, for 31 min. MaxRuntimeInSeconds ended the run "
+        "after 1 h on 1 x ml.m5.xlarge; it left neither artifact nor checkpoints.", builder="lost",
+        usd="0.235645", fix=[CHECKPOINTS], first_step="Read its log after 29 min for what it "
+        "waited for, and set a timeout there; a longer limit…", evidence={"idle_s": 1860,
+        "idle_from_s": 1740}, caution="This money is spent: a run that waits…"), cut(),
+        idle_after(29)),
+    row(finds("MaxRuntimeInSeconds ended…", usd="0.235645", fix=[CHECKPOINTS, 7200],
+        first_step="", lacks="idle_s"), cut(), idle_after(30)),
+    "An idle processing job has no parameter to change. Nor is its limit raised.",
+    row(finds("The run was idle from minute 10 on…", fix=[]), cut(kind=JobKind.PROCESSING,
+        status="Failed", secondary_status=None, failure="MaxRuntimeExceeded", left_artifact=None,
+        phases=phases(("Processing", 3600))), idle_after(10)),
+    "Idleness that is not known is not said. Points of an hour; one of two hosts without points.",
+    row(finds("MaxRuntimeInSeconds ended…", fix=[CHECKPOINTS, 7200]), cut(),
+        idle_after(0, period_s=3600)),
+    row(finds("MaxRuntimeInSeconds ended…", fix=[CHECKPOINTS, 7200]),
+        cut(groups=(InstanceGroup("ml.m5.xlarge", 2),)), idle_after(10)),
+    "What may be resumed after a long wait still gets no longer limit.",
+    row(finds("The run was idle from minute 10 on…", fix=[], bucket="lost", usd="0.000000"),
+        cut(hints=Hints(own_checkpoints=True)), idle_after(10)),
     "A limit that left nothing lost the whole run.",
     # Compute and volume: $0.23 + 30 GB x 1 h / 744 h x $0.14.
     row(finds("MaxRuntimeInSeconds ended the run after 1 h on 1 x ml.m5.xlarge; "
         "it left neither artifact nor checkpoints.", builder="lost", usd="0.235645"), cut()),
     "A wait that was too long is named.",
     # MaxWaitTimeExceeded of a spot run; its limit is the one to raise.
-    row(finds("MaxWaitTimeInSeconds ended the run after 1 h…",
-        fix=[CHECKPOINTS, ("StoppingCondition.MaxWaitTimeInSeconds", 8000)],
-        evidence={"limit_s": 4000}), cut(secondary_status="MaxWaitTimeExceeded",
-        purchase=Purchase.SPOT, max_wait_s=4000)),
+    row(finds("MaxWaitTimeInSeconds ended the run after 1 h 2 min of waiting and work on…",
+        fix=[CHECKPOINTS, ("StoppingCondition.MaxWaitTimeInSeconds", 7400)],
+        evidence={"limit_s": 3700, "counted_s": 3720, "elapsed_s": 3600}),
+        cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=3700)),
+    "A limit counts every attempt.",
+    # Of 13.7 hours the last attempt took one; four hours of work in two attempts, of which AWS's
+    # training seconds count the last.
+    row(finds("MaxWaitTimeInSeconds ended the run after 13 h 42 min of waiting and work on…"),
+        cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=49320,
+        created_at=START - timedelta(hours=12, minutes=42))),
+    row(finds("MaxWaitTimeInSeconds ended the run on…", evidence={"counted_s": None}),
+        cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, created_at=None)),
+    row(finds("MaxRuntimeInSeconds ended the run after 4 h on…"), cut(purchase=Purchase.SPOT,
+        phases=(*phases(("Training", 10800)), Phase("Interrupted", START, Decimal(7200),
+        billed=False), *phases(("Training", 3600))))),
     "No limit is raised above what SageMaker takes.",
     # 28 days, of processing jobs 9; at the maximum only checkpoints are left.
     row(finds(fix=[CHECKPOINTS, MONTH_S]), cut(max_runtime_s=MONTH_S - 1)),

@@ -25,6 +25,11 @@ def pulls(download_s: int, train_s: int, **changes: Any) -> Job:
     return job(**plain | changes)
 
 
+def mounted(source: DataSource) -> InputChannel:
+    """A channel of a file system, which is mounted and not copied."""
+    return InputChannel("train", source, "File", None)
+
+
 test_cases = cases(
     RULE,
     "A long pull is found. 10 of 40 minutes and nothing to copy: the image.",
@@ -34,6 +39,25 @@ test_cases = cases(
     "An image of another region is named with the same one nearby. The pull crosses regions.",
     row(finds("…the image pull, from eu-west-1.", fix=[IMAGE.format("us-east-1")]), pulls(600, 1800,
         image=IMAGE.format("eu-west-1"))),
+    "What takes longer than any image pull is a mount or a fetch.",
+    # 50 minutes with one EFS channel; 30 minutes, six times the longest known pull, still are one.
+    row(finds("Downloading took 50 min of 1 h 50 min billed (45%). No channel copies data, and no "
+        "image pull takes over 30 min: mounting EFS or fetching from there.", fix=[], ways=[],
+        first_step="…NFS (port 2049)…", usd="0.000000", span=("0.000000", "1.262500"),
+        without="smaller image"), pulls(3000, 3600, channels=(mounted(DataSource.EFS),))),
+    row(finds("…no channel copies data: the image pull."), pulls(1800, 3600,
+        channels=(mounted(DataSource.EFS),))),
+    row(finds("…mounting FSx for Lustre or fetching…", first_step="…988…"), pulls(1801, 3600,
+        channels=(mounted(DataSource.FSX),))),
+    row(finds("…mounting EFS and S3 channels or fetching…"), pulls(1801, 3600,
+        channels=(mounted(DataSource.EFS), InputChannel("s", DataSource.S3, "FastFile", None)))),
+    row(finds("…what it was is not recorded.", fix=[], first_step="…what was fetched before…"),
+        pulls(1801, 3600)),
+    row(finds("…what it was is not recorded."), pulls(1801, 3600, channels=(InputChannel("code",
+        DataSource.S3, "File", None),))),
+    "Half an hour that the policy calls an image pull is one.",
+    row(finds("…the image pull."), pulls(3000, 3600, channels=(mounted(DataSource.EFS),)),
+        limits={"pull_at_most_s": 3000}),
     "An image outside ECR has no parameter to change.",
     # A marketplace algorithm, or a registry of one's own.
     row(finds(fix=[]), pulls(600, 1800, image=None)),

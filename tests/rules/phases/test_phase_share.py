@@ -1,10 +1,11 @@
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.job.job import Phase
+from sageaudit.domain.job.job import Job, Phase, Purchase
 from sageaudit.rules.phases.phase_share import PhaseShare, phase_share
-from tests.fakes.jobs import START, job, phases
+from tests.fakes.jobs import START, job, known, phases
 
 
 def test_all_occurrences_of_all_names_count() -> None:
@@ -14,14 +15,47 @@ def test_all_occurrences_of_all_names_count() -> None:
                       ("DownloadingTrainingImage", 50), ("Training", 100))
     )  # fmt: skip
     share = phase_share(run, "Downloading", "DownloadingTrainingImage")
-    assert share == PhaseShare(Decimal(200), Decimal(800))
+    assert share == PhaseShare(Decimal(200), Decimal(800), Decimal(800))
     assert share.percent == 25
 
 
 def test_waiting_is_no_part_of_it() -> None:
     """It is not billed."""
     run = job(phases=phases(("Starting", -900), ("Training", 100)))
-    assert phase_share(run, "Starting") == PhaseShare(Decimal(0), Decimal(100))
+    assert phase_share(run, "Starting") == PhaseShare(Decimal(0), Decimal(100), Decimal(100))
+
+
+SPOT = job(
+    purchase=Purchase.SPOT,
+    phases=phases(("Downloading", 1800), ("Training", 1800)),
+    training_s=Decimal(3600),
+    billable_s=Decimal(1200),
+)
+
+
+@pytest.mark.parametrize(
+    ("run", "text"),
+    [
+        (replace(SPOT, purchase=Purchase.ON_DEMAND), "30 min of 1 h billed (50%)"),
+        (SPOT, "30 min, billed as 10 min of 20 min (50%)"),
+        (replace(SPOT, billable_s=None), "30 min of up to 1 h billed (50%)"),
+    ],
+)
+def test_a_sentence_that_speaks_of_billed_time_means_the_billable_seconds(
+    run: Job, text: str
+) -> None:
+    """On spot fewer than by the clock; where nobody knows how many, at most the clock's."""
+    assert known(phase_share(run, "Downloading")).text == text
+
+
+def test_a_repeated_download_has_no_share_of_the_bill() -> None:
+    """Half of what is billed, not two thirds."""
+    first, train, again, rest = phases(
+        ("Downloading", 600), ("Training", 300), ("Downloading", 600), ("Training", 300)
+    )
+    run = replace(SPOT, phases=(first, train, replace(again, billed=False, repeated=True), rest))
+    share = known(phase_share(run, "Downloading"))
+    assert (share.seconds, share.phases_s, share.own_billed_s) == (600, 1200, 600)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,12 @@
-from dataclasses import replace
+from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.finding import Found
+from sageaudit.domain.bill.tried_types import MOST_STEPS, DearerStep
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements
@@ -31,6 +32,20 @@ def audited(run: Job, of: Measurements) -> Audit:
     return audit_job(run, of, market(), policy, ruleset, now=run.ended_at, earlier=None)
 
 
+def audited_after(earlier: list[EarlierRun]) -> Audit:
+    """A run on the middle type, after these of its family."""
+    of, ruleset = flat(T4_HALF, 60, **LITTLE), catalogue.ruleset()
+    assert T4_HALF.ended_at is not None
+    return audit_job(
+        T4_HALF, of, market(), Policy(), ruleset, now=T4_HALF.ended_at, earlier=tuple(earlier)
+    )
+
+
+def vars_of(facts: RunFacts) -> dict[str, Any]:
+    """The fields of what is stored of a run."""
+    return {field.name: getattr(facts, field.name) for field in fields(facts)}
+
+
 def tried(*stretches: tuple[str, int, str], count: int = 3, **facts: Any) -> list[EarlierRun]:
     """Runs as (type, seconds, dollars), so many of each, the newest first."""
     return [
@@ -42,6 +57,9 @@ def tried(*stretches: tuple[str, int, str], count: int = 3, **facts: Any) -> lis
 
 
 ON_TODAYS = ("ml.g4dn.4xlarge", 3600, "1.505")
+HALF = ("ml.g4dn.2xlarge", 3600, "0.94")
+STEP = DearerStep("ml.g4dn.2xlarge", "ml.g4dn.xlarge", Decimal("0.94"), Decimal("1.1"), 1,
+    Purchase.ON_DEMAND)  # fmt: skip
 ADVISED = tried(ON_TODAYS, count=1, advised_type="ml.g4dn.2xlarge")
 
 
@@ -156,6 +174,20 @@ test_cases = cases(
     row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=tried(("ml.g4dn.4xlarge", 1800, "0.7525"))),
     row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE),
         earlier=tried(("ml.g4dn.4xlarge", 1800, "0.7525"), count=2)),
+    "Such a step is known for as long as the family has runs, and until they say otherwise.",
+    # The runs of the step are long gone: a run of today's family kept it, and so no run is moved to
+    # that type or a smaller one. Nor for runs of another count, or where it is shown to pay by now.
+    row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=tried(HALF, dearer_steps=(STEP,))),
+    row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=[*tried(HALF), *tried(HALF,
+        dearer_steps=(STEP,))]),
+    row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE), earlier=[
+        *tried(HALF, dearer_steps=()), *tried(HALF, dearer_steps=(STEP,))]),
+    row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE), earlier=tried(HALF,
+        dearer_steps=(replace(STEP, instance_count=2),))),
+    row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE), earlier=tried(HALF,
+        ("ml.g4dn.xlarge", 3600, "0.736"), dearer_steps=(STEP,))),
+    row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=tried(HALF, ("ml.g4dn.xlarge", 7200, "1.472"),
+        dearer_steps=(STEP,))),
     "A job that never started has nothing to move. It cost nothing.",
     row("not applicable: …started…", replace(T4, status="Failed", started_at=None, training_s=None,
         billable_s=None, phases=())),
@@ -187,3 +219,28 @@ def test_a_rule_that_names_the_reason_speaks_instead() -> None:
     assert RULE not in shown
     answers = {name.name: answer for name, answer in audit.outcomes}
     assert isinstance(answers[RULE], Found)
+
+
+def test_each_run_keeps_the_steps_of_the_runs_before_it() -> None:
+    """Sixty runs on, of which no more than fifty are read, the first step is still known."""
+    dear = ("ml.g4dn.xlarge", 7200, "1.472")
+    runs = tried(dear, HALF)
+    for _ in range(60):
+        audit = audited_after(runs)
+        facts = run_facts(audit)
+        runs = [earlier_run(1, total_usd=Decimal("0.94"), **vars_of(facts)), *runs][:50]
+    assert not any(run.facts.instance_type == "ml.g4dn.xlarge" for run in runs)
+    [step] = facts.dearer_steps or ()
+    assert (step.to_type, step.to_usd) == ("ml.g4dn.xlarge", Decimal("1.472"))
+
+
+def test_a_run_keeps_eight_steps_at_most() -> None:
+    """The newest: what is stored of it stays small."""
+    steps = tuple(replace(STEP, to_type=f"ml.type{number}.large") for number in range(20))
+    facts = run_facts(audited_after(tried(HALF, dearer_steps=steps)))
+    assert facts.dearer_steps == steps[:MOST_STEPS]
+
+
+def test_without_a_history_no_step_is_known() -> None:
+    """Else an audit of a file would say that there was none."""
+    assert run_facts(audited(T4_HALF, flat(T4_HALF, 60, **LITTLE))).dearer_steps is None

@@ -57,6 +57,11 @@ test_cases = cases(
         builder="derived", caution="…Means of a minute hide short peaks…",
         fix=[("ResourceConfig.InstanceType", "ml.p3.2xlarge", "ml.g5.2xlarge")]), hours(), used(),
         on=on("ml.g4dn.2xlarge")),
+    "Of several GPUs the memory is that of all of them together.",
+    # 20% of 4 x 16 GiB are 12.8 GiB, which may lie on one GPU: never the mean of 3.2 for each.
+    row(finds("2 h on 1 x ml.p3.8xlarge used 4% of its 4 GPUs and 12.8 GiB of their memory "
+        "together: …has enough.", evidence={"gpu_memory_peak_gib": 12.8, "gpus": 4}),
+        hours("ml.p3.8xlarge"), used(gpu=4, gpu_memory=20, cpu=5, memory=5)),
     "Twenty percent is little and more is not. Of all GPUs, on average.",
     row(FOUND, hours(), used(gpu=20)),
     row(CLEAR, hours(), used(gpu=20.1)),

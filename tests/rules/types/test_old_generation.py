@@ -94,10 +94,12 @@ test_cases = cases(
         caution="Nothing is counted: the nearest cheaper type, ml.g5.12xlarge, does not fit "
         "(its 4 V100 may exchange data over NVLink, which ml.g5.12xlarge lacks)."),
         hour("ml.p3.8xlarge"), used()),
-    "Several GPU instances stay where they are.",
+    "Several GPU instances that may exchange data stay where they are.",
     # What the network between them (EFA above all) does on another type is not known.
-    row(finds(fix=[], caution="…with several instances the network…"), hour("ml.p3.2xlarge", 2),
-        used()),
+    row(finds(fix=[], caution="…its instances may exchange data, as nothing splits it…"),
+        hour("ml.p3.2xlarge", 2), used()),
+    row(finds(fix=[], caution="…its instances exchange data as they work (ddp)…"),
+        hour("ml.p3.2xlarge", 2, hints=Hints(distribution="ddp")), used()),
     "What a GPU run used must be known.",
     # Without metrics no type is advised; the cheaper one is mentioned.
     row(finds(fix=[], builder="advice",

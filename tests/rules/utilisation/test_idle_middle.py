@@ -11,6 +11,19 @@ ONE = ran(7200, "ml.g4dn.2xlarge")
 TWO = ran(7200, "ml.g4dn.2xlarge", 2)
 
 
+FIVE = ran(18000, "ml.g4dn.2xlarge")
+
+
+def beat(works: list[int], waits: list[int], cores: float = 1.0) -> tuple[list[float], list[float]]:
+    """Minutes of work and of a wait in turns: GPU in percent and busy cores."""
+    gpu, busy = list[float](), list[float]()
+    for at, minutes in enumerate(works):
+        wait = waits[at] if at < len(waits) else 0
+        gpu += [90.0] * minutes + [0.0] * wait
+        busy += [2.0] * minutes + [cores] * wait
+    return gpu, busy
+
+
 @later
 def on(run: Job, *hosts: tuple[Points, Points]) -> Measurements:
     """GPU in percent and busy cores of each host, minute by minute."""
@@ -66,6 +79,29 @@ test_cases = cases(
     row(finds(usd="0.548333", evidence={"gpu_hours_not_counted": 0.7}), ONE,
         on((([90.0] * 20 + [0.0] * 35 + [90.0] * 10 + [0.0] * 40 + [90.0] * 15),
         ([1.0] * 65 + [6.0] * 40 + [1.0] * 15)))),
+    "Equal, evenly spaced waits of one core are an evaluation. Possible at most, and no timeout.",
+    # 3 x 40 min of 5 h at $0.94: $1.88 are possible
+    row(finds("No GPU worked for 2 h of 5 h on 1 x ml.g4dn.2xlarge: 3 times for about 40 min, "
+        "evenly spaced, while one core was busy.", builder="possible", usd="0.000000",
+        span=("0.000000", "1.880000"), first_step="If the core evaluates…separate job…less often…",
+        caution="…nothing is counted…", evidence={"recurrences": 3, "recurring_s": 7200,
+        "first_recurrence_after_s": 3600, "between_recurrences_s": 2400}), FIVE,
+        on(beat([60, 40, 40, 40], [40, 40, 40]))),
+    row(finds(builder="measured", usd="1.880000"), FIVE, on(beat([60, 40, 40, 40], [40, 40, 40],
+        cores=0.1))),
+    row(finds(builder="derived", usd="1.253333"), FIVE, on(beat([60, 40, 120], [40, 40]))),
+    "A hang beside an evaluation is counted. The evaluation is not.",
+    # 66 of 300 minutes, in two parts of one session between the second and the third evaluation
+    row(finds("No GPU worked for 1 h 6 min in the middle of 5 h…", builder="derived",
+        usd="1.034000", caution="…3 equal, evenly spaced waits beside this are not counted.",
+        evidence={"standstill_s": 3960, "recurring_s": 5400}), FIVE,
+        on(beat([36, 36, 18, 18, 36], [30, 30, 66, 30]))),
+    "An evaluation that ends the run is no idle end. One that hangs there is.",
+    row(finds(span=("0.000000", "1.880000")), FIVE, on(beat([60, 60, 60], [40, 40, 40]))),
+    row(finds("No GPU worked in the last 40 min…1.0 of 8 cores worked.", usd=None), FIVE,
+        on(beat([60, 60, 60], [40, 40, 40])), rule="idle-tail"),
+    row(finds("No GPU worked in the last 1 h 20 min of 5 h…", usd="1.253333"), FIVE,
+        on(beat([40, 50, 50], [40, 40, 80])), rule="idle-tail"),
     "The end is left to idle tail. And the start to idle-start: neither is told twice.",
     row(CLEAR, ONE, on(([90.0] * 60 + [0.0] * 60, [2.0] * 60 + [1.0] * 60))),
     row(FOUND, ONE, on(([90.0] * 60 + [0.0] * 60, [2.0] * 60 + [1.0] * 60)), rule="idle-tail"),

@@ -42,6 +42,13 @@ test_cases = cases(
     row(finds("All hosts were idle for 24 min of 2 h on 1 x ml.m5.4xlarge, before work began.",
         builder="measured", usd="0.370258", span=None, evidence={"idle_s": 1440}), CPU_JOB,
         on_cpu([0.05] * 24 + [9.0] * 96)),
+    "A job on a CPU type is not advised to move to one.",
+    # A processing job and a training job with channels: what to do is to find what it waits for.
+    *(row(finds(fix=[], first_step="Look in the job's log for what it waited for…", without="CPU"),
+        run, on_cpu([0.05] * 24 + [9.0] * 96, run)) for run in (ran(7200, "ml.m5.4xlarge"),
+        ran(7200, "ml.m5.4xlarge", kind=JobKind.PROCESSING, phases=phases(("Processing", 7200))))),
+    row(finds(fix=["S3Prefix", "s3://<bucket>/<prefix>", "FastFile"]), ran(7200, "ml.m5.4xlarge",
+        channels=()), on_cpu([0.05] * 24 + [9.0] * 96)),
     "Ten minutes are long and nine are not. Imports and late points take up to six.",
     row(FOUND, CPU_JOB, on_cpu([0] * 10 + [9.0] * 110)),
     row(CLEAR, CPU_JOB, on_cpu([0] * 9 + [9.0] * 111)),

@@ -139,6 +139,15 @@ test_cases = cases(
         span=("0.000000", "0.940000")), ran(7200, "ml.g4dn.2xlarge", 2), lines(series(Metric.CPU,
         [200] * 120), series(Metric.GPU, [90] * 120), series(Metric.CPU, [200] * 60 + [101] * 60,
         host="train/algo-2"), series(Metric.GPU, [90] * 60 + [0] * 60, host="train/algo-2"))),
+    "Hosts of a declared distribution share the work already.",
+    # an hour of one host of two without a word of a distribution, and with one
+    row(finds(caution="Unused hosts save only if they take over work of the others: none…"),
+        ran(7200, instances=2), lines(series(Metric.CPU, [300] * 120), series(Metric.CPU,
+        [300] * 60 + [2] * 60, host="train/algo-2"))),
+    *(row(finds(caution="Its code spreads the work over all hosts already:…None of it is counted.",
+        without="take over"), ran(7200, instances=2, hints=Hints(distribution=named)),
+        lines(series(Metric.CPU, [300] * 120), series(Metric.CPU, [300] * 60 + [2] * 60,
+        host="train/algo-2"))) for named in ("ddp", "parameter_server")),
     "CPU work before the idle tail is mentioned.",
     # 40 minutes of evaluation on six cores, then 20 idle ones, of which alone the dollars are.
     # 2 h x $0.94 x 20 / 120

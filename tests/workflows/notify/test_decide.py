@@ -23,7 +23,8 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.text.money import usd
-from sageaudit.workflows.notify.decide import NotifyDependencies, notify
+from sageaudit.workflows.notify.decide import notify
+from sageaudit.workflows.notify.posts import NotifyDependencies
 from tests.fakes.delivering import NOON, PK
 from tests.fakes.documents import (
     document,
@@ -73,7 +74,7 @@ def test_one_notice_a_channel_is_written_with_its_alert(story: FamilyStory) -> N
     sns, slack = bodies(story)
     assert (sns["schema"], sns["channel"], sns["notice_id"]) == (1, "sns", f"{PK}|1|sns")
     assert (slack["schema"], slack["channel"], slack["notice_id"]) == (1, "slack", f"{PK}|1|slack")
-    assert sns["payload"]["subject"].startswith("train-bert: about $2.00, 1 run")
+    assert sns["payload"]["subject"].startswith("train-bert wasted about $2.00 in 1 run")
     assert "<@U0123456789>" in str(slack)
     assert all(body.isascii() for _, body in story.ledger.notices.values())
     assert set(story.ledger.notices) == {
@@ -173,10 +174,10 @@ def test_a_pipeline_of_ten_steps_has_a_message_a_day_and_the_next_one_speaks_of_
             story.audited(whole, at)
 
     weekly(0)
-    assert [one.subject.partition(":")[0] for one in story.messages] == ["nightly/step-0"]
+    assert [one.subject.partition(" ")[0] for one in story.messages] == ["nightly/step-0"]
     assert "Other steps" not in story.messages[0].text
     weekly(1)
-    assert [one.subject.partition(":")[0] for one in story.messages[1:]] == ["nightly/step-1"]
+    assert [one.subject.partition(" ")[0] for one in story.messages[1:]] == ["nightly/step-1"]
     also = re.sub(r"\s+", " ", story.messages[1].text)
     assert "Other steps: step-2 about $39; step-3 about $39; step-4 about $39; and 5 steps" in also
     weekly(2)
@@ -231,7 +232,7 @@ def test_a_step_that_waits_is_not_spoken_of_where_somebody_decided_or_a_month_we
             if decided:
                 snooze = Decision(waiting.advices[0], Verb.SNOOZE, "ana", at)
                 story.decisions.decide(snooze)
-    assert [one.subject.partition(":")[0] for one in story.messages] == ["nightly/a", "nightly/c"]
+    assert [one.subject.partition(" ")[0] for one in story.messages] == ["nightly/a", "nightly/c"]
     assert "Other steps" not in story.messages[1].text
 
 
@@ -358,8 +359,8 @@ def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
         assert is_sent(story.audited(figures, at, version=number))
     assert is_quiet(story.audited(ONE, NOON + timedelta(days=4), version=4))
     assert [one.subject for one in story.messages[1:]] == [
-        "Correction: HIGH $9.04; was HIGH $2.04 - train-bert",
-        "Correction: HIGH $2.04; was HIGH $9.04 - train-bert",
+        "Correction: train-bert wasted $9.04, we said $2.04",
+        "Correction: train-bert wasted $2.04, we said $9.04",
     ]
 
 

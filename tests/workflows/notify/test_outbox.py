@@ -115,7 +115,7 @@ def test_who_loses_too_often_comes_back() -> None:
     """A family whose day is always written by somebody else."""
     stream = Stream()
     stream.written(SIXTY)
-    write, stream.story.ledger.write = stream.story.ledger.write, lambda *_: False
+    write, stream.story.ledger.write = stream.story.ledger.write, lambda *_, **__: False
     stream.read()
     [(letter, attributes)] = stream.decisions.sent
     assert json.loads(letter)["sk"] == "AUDIT#00001"
@@ -196,7 +196,7 @@ def test_above_its_most_a_channel_has_one_notice_for_what_is_held_in_the_hour() 
     other_families(stream, "2", "3", "9", "4", "5", "6")
     stream.settle()
     own, held = stream.posted("sns")
-    assert (own["payload"]["subject"][:9], held["payload"]) == ("family-0:", {})
+    assert (own["payload"]["subject"][:9], held["payload"]) == ("family-0 ", {})
     assert held["held_hour"] == "2026-05-20T13"
     assert len(stream.posted("slack")) == 6
     hour = stream.story.ledger.hour("sns", hour_of(NOON))
@@ -208,11 +208,12 @@ def test_above_its_most_a_channel_has_one_notice_for_what_is_held_in_the_hour() 
         *(headline for headline, _ in hour.dearest),
         "and 2 others",
         "All open advices: sageaudit advice",
+        "All jobs: sageaudit history --since 2026-05-20",
     ]
     stream.clock.move(3600)
     stream.written(document(job=job(name="later", family="later"), avoidable_usd=Decimal(7)))
     stream.settle()
-    assert stream.posted("sns")[-1]["payload"]["subject"].startswith("later: ")
+    assert stream.posted("sns")[-1]["payload"]["subject"].startswith("later wasted ")
 
 
 def test_a_correction_is_never_held() -> None:

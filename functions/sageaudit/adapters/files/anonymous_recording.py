@@ -12,8 +12,8 @@ from datetime import date
 from typing import Any
 
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
-from sageaudit.domain.job.kept import DERIVED, TAGS, UNKNOWN, keep
-from sageaudit.domain.job.kept_fields import FIELDS, KeptAs, walked
+from sageaudit.domain.job.kept import DERIVED, TAG_NOT_SET, TAG_SET, TAGS, keep
+from sageaudit.domain.job.kept_fields import FIELDS, UNKNOWN, KeptAs, walked
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.exemption import TAG as EXEMPTION
@@ -153,7 +153,7 @@ class _File:
         shown = name if name in _KNOWN_TAGS else names.word("tag", name)
         if name == EXEMPTION:
             value = " ".join(map(self._exempt, value.split()))
-        elif value:
+        elif value and value not in {TAG_SET, TAG_NOT_SET}:
             value = names.arn(value) if value.startswith("arn:") else names.word("val", value)
         return {"Key": shown, "Value": value}
 

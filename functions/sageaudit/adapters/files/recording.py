@@ -17,7 +17,8 @@ from sageaudit.adapters.files.as_read import AsRead
 from sageaudit.adapters.files.other_forms import other_form
 from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.kinds import kind_of
+from sageaudit.domain.job.kinds import JobKind, kind_of
+from sageaudit.domain.job.ref import JOB_NAME
 from sageaudit.domain.usage.measurements import RawSeries
 from sageaudit.errors import BadRecording, Malformed
 
@@ -42,6 +43,8 @@ class Recording:
     account: str | None
     region: str | None
     as_read: AsRead | None = None
+    all_tags: bool = False
+    """Whether `tags` are all that the job has: an answer of AWS, not what an audit kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +113,9 @@ def of_document(document: Mapping[str, Any], prices: ListedPrices | None = None)
     if "describe" in document:
         _check_schema(document)
         answer = fields.section(document, "describe")
-        if kind_of(answer) is None:
+        if (kind := kind_of(answer)) is None:
             raise Malformed("describe", "has no ...JobName with a ...JobStatus of a known kind")
+        _check_name(answer, kind, "describe.")
         return Recording(
             describe=answer,
             tags=_tags(document),
@@ -119,10 +123,20 @@ def of_document(document: Mapping[str, Any], prices: ListedPrices | None = None)
             account=fields.text(document, "account"),
             region=fields.text(document, "region"),
             as_read=as_read.of_document(document, prices),
+            all_tags="tags" in document and "schema" not in document,
         )
-    if kind_of(document) is not None:
-        return Recording(document, _tags(document), (), None, None)
+    if (kind := kind_of(document)) is not None:
+        _check_name(document, kind)
+        return Recording(document, _tags(document), (), None, None, all_tags="Tags" in document)
     raise Malformed(_TOP, f"has none of {_FORMS}")
+
+
+def _check_name(answer: Mapping[str, Any], kind: JobKind, where: str = "") -> None:
+    """Raises Malformed for a name that SageMaker gives no job; the name itself is not repeated."""
+    name = fields.text(answer, kind.row.name_key)
+    if name is not None and not JOB_NAME.match(name):
+        reason = "is not the name of a job: at most 63 letters, digits and hyphens"
+        raise Malformed(f"{where}{kind.row.name_key}", reason)
 
 
 def _tags(document: Mapping[str, Any]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from sageaudit.adapters.files import as_read, whole_file
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.files.recording import SCHEMA, RecordedSet, Recording
 from sageaudit.domain.audit.finding_document import iso
-from sageaudit.domain.job.kept import keep, kept_tags
+from sageaudit.domain.job.kept import TagNames, audited_tags, keep
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.privacy.token_shapes import is_name
 from sageaudit.domain.usage.measurements import RawSeries
@@ -27,7 +27,7 @@ _TAGS = Policy().tags_read
 
 
 def document_of(
-    recorded: Recording | RecordedSet, key: bytes | None = None, tags: frozenset[str] = _TAGS
+    recorded: Recording | RecordedSet, key: bytes | None = None, tags: TagNames = _TAGS
 ) -> dict[str, Any]:
     """The JSON of a recording: what a history keeps of a job, with its metrics and prices.
 
@@ -48,8 +48,8 @@ def document_of(
     return {"schema": SCHEMA, **written, "children": children}
 
 
-def _of_one(recorded: Recording, key: bytes | None, tags: frozenset[str]) -> dict[str, Any]:
-    kept = kept_tags(recorded.tags, tags)
+def _of_one(recorded: Recording, key: bytes | None, tags: TagNames) -> dict[str, Any]:
+    kept = audited_tags(recorded.tags, tags, all_read=recorded.all_tags)
     read = recorded.as_read
     named = [one for one in recorded.series if is_name(one.host) and is_name(one.metric)]
     metrics: dict[str, Any] = {"series": [_series(one) for one in named]}

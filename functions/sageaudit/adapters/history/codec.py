@@ -21,9 +21,10 @@ from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.earlier import Advised, RunFacts
 from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.domain.bill.tried_types import DearerStep
 
 Item = dict[str, Any]
-Stored = TypeVar("Stored", Head, FindingRow, JobKey, RunFacts, Advised, Decision)
+Stored = TypeVar("Stored", Head, FindingRow, JobKey, RunFacts, Advised, DearerStep, Decision)
 Reader = tuple[str, Callable[..., Any] | None, bool]
 """A field, what converts its stored value (None: it is stored as it is), and whether it may be
 absent."""
@@ -80,6 +81,8 @@ def _plain(value: object) -> object:
 
 def _facts_value(value: object) -> object:
     if isinstance(value, Advised):
+        return {name: _facts_value(part) for name, part in to_item(value).items()}
+    if isinstance(value, DearerStep):
         return {name: _facts_value(part) for name, part in to_item(value).items()}
     if isinstance(value, list):
         return [_facts_value(part) for part in value]
@@ -155,6 +158,8 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
         return None
     if get_origin(hint) is tuple and Advised in get_args(hint):
         return lambda items: tuple(from_item(Advised, item) for item in items)
+    if get_origin(hint) is tuple and DearerStep in get_args(hint):
+        return lambda items: tuple(from_item(DearerStep, item) for item in items)
     if get_origin(hint) is tuple:
         return tuple
     if get_origin(hint) is Mapping and get_args(hint)[1] is str:
@@ -172,7 +177,8 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
     return reader
 
 
-READERS = {form: _readers(form) for form in (Head, FindingRow, JobKey, RunFacts, Advised, Decision)}
+_FORMS = (Head, FindingRow, JobKey, RunFacts, Advised, DearerStep, Decision)
+READERS = {form: _readers(form) for form in _FORMS}
 _NUMBERS: dict[type[Sums | RuleSums], dict[str, Callable[[Any], Any]]] = {
     form: {
         of.name: Decimal if of.name.endswith("_usd") else int

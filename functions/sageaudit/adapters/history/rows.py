@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -11,9 +12,10 @@ from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.moments import as_utc, read_moment
 from sageaudit.adapters.history.sort_keys import LONGEST_TEXT
 from sageaudit.domain.alert.audit_figures import advised_in
-from sageaudit.domain.audit.document import AuditDocument, BillDocument, gaps
+from sageaudit.domain.audit.bill_document import BillDocument
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import RunFacts, run_stamp
-from sageaudit.domain.audit.finding_document import FindingDocument, stands
+from sageaudit.domain.audit.finding_document import FindingDocument, most_usd, stands
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import (
     NOT_NAMED,
@@ -23,9 +25,11 @@ from sageaudit.domain.audit.record import (
     JobKey,
     earlier_run,
 )
+from sageaudit.domain.audit.spend_qualifier import lower_gaps, qualifier_of_bill
 from sageaudit.domain.audit.sums import storable_usd, sums_of
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import seconds_between, whole_sum
+from sageaudit.domain.reconcile.audited_lines import lines_of, usage_type_of
 
 _HOUR_S = 3600
 MOST_FINDING_ROWS = 40
@@ -66,7 +70,8 @@ def head_of(entry: Entry, version: int, digest: str) -> Head:
         facts=_facts(entry),
         judged=Judged(document["judged"]) if document["judged"] else None,
         estimated=bool(document["bill"]["estimated"]) or None,
-        incomplete=bool(gaps(document["bill"])) or None,
+        incomplete=bool(lower_gaps(document["bill"])) or None,
+        spend_qualifier=qualifier_of_bill(document["bill"]),
         findings_without_row=findings_without_row(document) or None,
         sums=sums_of(document),
         severity=_severity(document["findings"]),
@@ -101,6 +106,21 @@ def _parts(document: AuditDocument) -> dict[str, Any]:
         "storage_usd": _part(bill, "storage", "usd"),
         "warm_pool_usd": _part(bill, "warm_pool", "usd"),
         "spot_saved_usd": storable_usd(bill["spot_saved_usd"]),
+        **_usage(document),
+    }
+
+
+def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
+    """Quantity and dollars of each usage type; a sum with an unknown part is unknown."""
+    quantities: dict[str, list[Decimal | None]] = defaultdict(list)
+    costs: dict[str, list[Decimal | None]] = defaultdict(list)
+    for line in lines_of(document, None):
+        if line.paid:
+            quantities[usage_type_of(line)].append(line.quantity)
+            costs[usage_type_of(line)].append(line.usd)
+    return {
+        "usage_quantities": {name: storable_usd(whole_sum(of)) for name, of in quantities.items()},
+        "usage_costs": {name: storable_usd(whole_sum(of)) for name, of in costs.items()},
     }
 
 
@@ -155,6 +175,7 @@ def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:
         saving_alone_usd=storable_usd(finding["saving_alone_usd"]),
         summary=row_text(finding["summary"]),
         estimated=finding.get("estimated") or None,
+        saving_up_to_usd=storable_usd(most_usd(finding)),
     )
 
 

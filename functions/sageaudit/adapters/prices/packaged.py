@@ -181,6 +181,7 @@ def _type(name: str, row: Mapping[str, Any]) -> InstanceType:
         gpu_ratios=_ratios().get(row.get("gpu", ""), ()),
         kinds=frozenset(JobKind(kind) for kind in row["kinds"]),
         efa=row.get("efa"),
+        network_gbps=_exact_or_none(row.get("network_gbps")),
         successors=tuple(row["successors"]),
         local_gb=row.get("local_nvme_gb"),
     )

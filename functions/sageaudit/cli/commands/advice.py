@@ -97,7 +97,8 @@ def _decide(verb: Verb) -> None:
             known = _known(advices.EVERY.advices(opened, now), name)
             opened.decisions.decide(made)
         until_when = f" until {last}" if last else ""
-        say(f"{name}: {verb.value}{until_when}: {advices.change_of(known)} in {known.family}")
+        change = f"{advices.change_of(known)} in {known.family}"
+        say(f"{name}: {verb.value}{until_when}: {change}; written to {opened.words}")
 
 
 def _last_day(verb: Verb, until: datetime | None, now: datetime) -> date | None:

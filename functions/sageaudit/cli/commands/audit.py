@@ -12,7 +12,7 @@ from rich.console import Console
 
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, gravest
-from sageaudit.cli.messages import echo_json, shown
+from sageaudit.cli.messages import echo_json, say, shown
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
 from sageaudit.domain.audit.document import AuditDocument
@@ -39,12 +39,7 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("jobs", nargs=-1, metavar="[ARN|NAME]...")
 @options.RECORDINGS
-@click.option(
-    "--history",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="History file to judge with and to record in; made if it does not exist.",
-)
+@options.history_option("History file to judge with and to record in; made if it does not exist.")
 @options.KIND
 @options.JOB_REGION
 @options.PROFILE
@@ -103,6 +98,7 @@ def _opened(history: Path | None) -> Iterator[History | None]:
         return
     with histories.open_history(history, None, None, None, create=True) as source:
         yield source.history
+        say(f"the audits are kept in {source.words}")
 
 
 def _recorded(audits: Iterator[AuditDocument | BadRecording]) -> AuditDocument:

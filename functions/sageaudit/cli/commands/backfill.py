@@ -177,7 +177,7 @@ class _Backfill:
             say(f"{done.sent:,} of {counted(len(jobs), 'job')} sent to {stack.queue.name}")
         for reason, times in Counter(done.refused).items():
             say(f"{times:,} not taken by SQS ({reason}): run the same command again")
-        say(f"`sageaudit top --table {stack.table}` shows their audits as they are made")
+        say(f"`{stack.place.command('top')}` shows their audits as they are made")
         return Exit.UNAVAILABLE if done.refused else Exit.DONE
 
     def of_file(self, path: Path, stack: Stack, period: Period) -> Exit:

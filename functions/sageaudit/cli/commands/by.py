@@ -15,7 +15,7 @@ from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
 from sageaudit.cli.support.history.filters import Filters, filters
 from sageaudit.output.terminal.layout import console_for
-from sageaudit.output.text.headline import judged_jobs
+from sageaudit.output.text.headline import judged_figure, judged_jobs
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.words import counted
 from sageaudit.queries import by as sums
@@ -101,7 +101,7 @@ def by(
     some = rows if every else rows[-limit:] if in_time else rows[:limit]
     whole = question.window if length is None else length.whole(question.window, now.date())
     above = [asking.days_of(whole)]
-    if rows and not any(column.name == "rule" for column in names):
+    if rows and not any(column.name in {"rule", "usage_type"} for column in names):
         above += _all_together(rows, cut=len(some) < len(rows))
     asking.show_some(some, rows, listing, shown, reader.read, "\n".join(above))
 
@@ -116,7 +116,7 @@ def _all_together(rows: Sequence[Total], *, cut: bool) -> Iterator[str]:
             f" {figures.waste} avoidable or lost"
         )
     jobs = judged_jobs(found.jobs, found.partly_judged, found.unauditable + found.not_judged)
-    yield f"{usd(found.judged_usd)} of {figures.spend} judged: {jobs}"
+    yield f"{judged_figure(found.sums)} of {figures.spend} judged: {jobs}"
 
 
 def _say_begin(rows: Sequence[Total], asked: date) -> None:

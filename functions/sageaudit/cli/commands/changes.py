@@ -84,10 +84,8 @@ def changes(
         if not rows:
             asking.say_nothing_found(reader, question)
     if rows and rows[0].jobs_before is None:
-        first = window_before(question.window).first_day
-        say(
-            f"the history does not cover the days from {first} on: there is nothing to compare with"
-        )
+        before = window_before(question.window).words
+        say(f"the history does not cover {before}: only what is gone since is known")
     days = f"{asking.days_of(question.window)}, before: {window_before(question.window).words}"
     asking.show_some(some, rows, listing, shown, reader.read, days)
 

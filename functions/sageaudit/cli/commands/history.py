@@ -14,13 +14,14 @@ from sageaudit.queries import answer
 from sageaudit.queries.answer import AnswerPage
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import named
-from sageaudit.queries.question import AMOUNTS, Question, Sort
+from sageaudit.queries.question import AMOUNTS, TIMES, Question, Sort
 from sageaudit.queries.rows import OF_A_FINDING
 
 _EPILOG = """\b
 Examples:
   sageaudit history
   sageaudit history --since 2026-11-01 --owner ana --sort waste
+  sageaudit history --status completed --sort waiting
   sageaudit history --rule gpu-idle --severity high --table sageaudit-history
   sageaudit history --all --output csv > audits.csv"""
 
@@ -29,10 +30,10 @@ Examples:
 @filters()
 @click.option(
     "--sort",
-    type=options.EnumChoice(Sort, (Sort.NEWEST, *AMOUNTS)),
+    type=options.EnumChoice(Sort, (Sort.NEWEST, *AMOUNTS, *TIMES)),
     default=Sort.NEWEST.value,
     show_default=True,
-    help="Order: by end, or by dollars, the most first; waste is avoidable plus lost.",
+    help="Order: by end, or by dollars or time, the most first; waste is avoidable plus lost.",
 )
 @asking.limit(20)
 @asking.ALL

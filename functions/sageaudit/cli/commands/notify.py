@@ -44,6 +44,7 @@ from sageaudit.queries.lookup import Wanted, find
 from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.digest import run as weekly
 from sageaudit.workflows.notify import decide
+from sageaudit.workflows.notify.posts import NotifyDependencies
 
 _FORMS: Mapping[str, Service] = {"slack": "slack", "email": "sns", "teams": "teams"}
 """What a message can be looked at as, also where the policy has no such channel."""
@@ -120,17 +121,25 @@ def notify(
             head = _recorded(path, policy, history, source)
         else:
             head = find(source.history, Wanted(job or ""))
-        outcome, card = _decided(head, history, source, policy)
+        outcome, message, line = _decided(head, history, source, policy)
+    shown = line if message is None or channel in outcome.lines else message
+    written = _written(shown, choice, policy, raw=raw) if shown else None
+    _say_why(outcome, policy, channel)
+    if send and written:
+        _send(written, channel, choice, to, where)
+
+
+def _say_why(outcome: AlertDecision, policy: Policy, channel: str) -> None:
+    """Says why there is a message or none, and which channels get the line about the job."""
     if outcome.quiet:
         say(f"no message: {outcome.quiet}")
-        return
-    payload = _written(card, choice, policy, raw=raw)
-    month = outcome.month
-    of_runs = f", {month.runs:,} of its family's runs count" if month else ""
-    say(f"a message: {outcome.kind}{f', {outcome.why}' if outcome.why else ''}{of_runs}")
-    say(_goes_to(outcome.to, policy, channel))
-    if send:
-        _send(payload, channel, choice, to, where)
+    else:
+        month = outcome.month
+        of_runs = f", {month.runs:,} of its family's runs count" if month else ""
+        say(f"a message: {outcome.kind}{f', {outcome.why}' if outcome.why else ''}{of_runs}")
+        say(_goes_to(outcome.to, policy, channel))
+    if outcome.lines:
+        say(f"the line about each job goes to {', '.join(outcome.lines)}")
 
 
 def _written(card: MessageCard, choice: ChannelChoice, policy: Policy, *, raw: bool) -> Payload:
@@ -160,7 +169,7 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
         say(f"{f'route {route}' if route else 'all jobs'}: to {', '.join(to[number])}")
     for named in left_out:
         say(f"route {named}")
-    return [digest_card(found[number]) for number in mine]
+    return [digest_card(found[number], place=source.place) for number in mine]
 
 
 def _choice(name: str, policy: Policy) -> ChannelChoice:
@@ -211,11 +220,16 @@ class _Previewed:
             return None
         return DynamoAlertLedger(client(self.source.session, "dynamodb"), self.source.name)
 
+    def has_line(self, key: JobKey) -> bool:
+        """False: the line is shown again."""
+        del key
+        return False
+
     def hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """As if it were the first message of the hour."""
         return ChannelHour(channel, began_at)
 
-    def write(self, *_: object) -> bool:
+    def write(self, *_: object, **__: object) -> bool:
         """Keeps nothing."""
         return True
 
@@ -250,28 +264,29 @@ def _recorded(path: Path, policy: Policy, history: History, source: HistorySourc
 
 def _decided(
     head: Head, history: History, source: HistorySource, policy: Policy
-) -> tuple[AlertDecision, MessageCard]:
-    """What `notify` would decide, and the card that it would hand to the channels."""
+) -> tuple[AlertDecision, MessageCard | None, MessageCard | None]:
+    """What `notify` would decide, with the cards of the message and of the line about the job."""
     document = whole_audit(history, head.key, head.version)
     if document is None:
         raise JobNotFound(f"the stored audit of {head.name} cannot be read: audit it again")
-    cards = [MessageCard("")]
+    cards: list[MessageCard] = []
 
     def keep(card: MessageCard, _: Mapping[str, str]) -> Payload:
         cards.append(card)
         return {}
 
-    deps = decide.NotifyDependencies(
+    deps = NotifyDependencies(
         history=history,
         ledger=_Previewed(source),
         decisions=source.decisions,
         policy=policy,
         writers=dict.fromkeys(policy.channels, keep),
+        place=source.place,
     )
     now = asking.now()
     now = head.ended_at if head.ended_at <= now - decide.LOOK_BACK else now
     decided = decide.notify(head.key, head.version, document, deps, now=now)
-    return decided, cards[-1]
+    return decided, None if decided.quiet else cards[0], cards[-1] if decided.lines else None
 
 
 def _show(payload: Payload, *, raw: bool) -> None:
@@ -305,4 +320,4 @@ def _send(
     connected = SERVICES[choice.service].connect(name, address, connections)
     connected.prepare()
     connected.post(payload)
-    say(f"{name} took it")
+    say(f"{name} took it, at {address}")

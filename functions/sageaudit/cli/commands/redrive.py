@@ -104,7 +104,7 @@ def redrive(
         failed = None if error is None else str(error)
         asked_for = {"schema": 1, "kind": kind, "dry_run": dry_run, "error": failed, "more": more}
         echo_json(asked_for | {"other_reasons": others} | _document(chosen))
-    for line in _result_lines(chosen, dry_run=dry_run):
+    for line in _result_lines(chosen, queues, dry_run=dry_run):
         say(line)
     if others:
         say(f"{counted(others, 'letter')} of other reasons: left alone")
@@ -157,14 +157,18 @@ def _line(letter: DeadLetter) -> str:
     return terminal(f"{letter.fate} {channel}{name}{version}, {letter.reason}{note}")
 
 
-def _result_lines(letters: Sequence[DeadLetter], *, dry_run: bool) -> Iterator[str]:
+def _result_lines(
+    letters: Sequence[DeadLetter], queues: RedriveQueues, *, dry_run: bool
+) -> Iterator[str]:
     """How it went, in sentences."""
     fates = Counter(letter.fate for letter in letters)
     if dry_run:
         goes = counted(fates[Fate.MOVES], "letter")
         yield f"--dry-run: {goes} would move, {fates[Fate.STAYS]:,} would stay"
         return
-    words = [f"moved {counted(fates[Fate.MOVED], 'letter')}"]
+    to = sorted({queues.work[one.channel].name for one in letters if one.fate is Fate.MOVED})
+    moved = f"moved {counted(fates[Fate.MOVED], 'letter')}"
+    words = [f"{moved} to {' and '.join(to)}" if to else moved]
     words += [f"{fates[Fate.STAYS]:,} stay"] if fates[Fate.STAYS] else []
     words += [f"{fates[Fate.FAILED]:,} failed"] if fates[Fate.FAILED] else []
     yield ", ".join(words)

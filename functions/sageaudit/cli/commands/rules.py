@@ -20,7 +20,15 @@ from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import console_for, plain_table
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, RequestCase, Rule, TuningCase
+from sageaudit.rules.card import (
+    AccountCase,
+    Case,
+    FamilyCase,
+    JobCase,
+    RequestCase,
+    Rule,
+    TuningCase,
+)
 from sageaudit.rules.judge import BUSY_GPU_PERCENT
 
 _EPILOG = """\b
@@ -80,6 +88,7 @@ SCOPES = {
     TuningCase: "a tuning job and its training jobs",
     AccountCase: "an account's runs (`sageaudit account`)",
     RequestCase: "a request before its job runs (`sageaudit check`)",
+    Case: "a job, a tuning job, or a request before its job runs",
 }
 SECTIONS = ("What it checks", "Why it costs", "Saving", "When it is wrong", "What to do", "Sources")
 """What every page says, in this order: a rule's docstring has a title and a paragraph for each.
@@ -180,6 +189,6 @@ def _card(rule: Rule) -> list[str]:
 
 def _before_run(rule: Rule) -> list[str]:
     """Whether a rule about jobs that ran judges requests too."""
-    if rule.before_run is None or rule.scope is RequestCase:
+    if rule.before_run is None or rule.scope in {Case, RequestCase}:
         return []
     return ["Also judges requests before they run (`sageaudit check`)."]

@@ -28,7 +28,8 @@ Examples:
 def savings(filters: AdviceFilters, where: HistoryOptions, shown: Shown) -> None:
     """Compares what followed advice was to save with what it saved.
 
-    Measured are the medians of the bills of three runs before and after, times the runs since.
+    Measured are the medians of the bills of three runs before and after, times the runs since. If
+    the change was undone, it is listed as ended, with what it saved until then.
     What is predicted, and what cannot be compared, is in no sum with it. With --table, what
     sageaudit itself cost is estimated beside them.
     """
@@ -36,13 +37,13 @@ def savings(filters: AdviceFilters, where: HistoryOptions, shown: Shown) -> None
     with where.open() as opened:
         found = filters.advices(opened, asking.now())
         own_usd = filters.own_cost_usd(opened, asking.now())
-    rows = [row for row in found if row.state in advices.TAKEN]
+    rows = advices.outcomes_of(found)
     sums = advices.savings_of(rows)
     shown.write(
         rows,
         advices.SAVINGS,
         lambda: {
-            "sums": {state.value: asdict(row) for state, row in sums.items()},
+            "sums": {state: asdict(row) for state, row in sums.items()},
             "own_cost_usd": own_usd,
         },
         filters.days,
@@ -51,9 +52,10 @@ def savings(filters: AdviceFilters, where: HistoryOptions, shown: Shown) -> None
         say(f"no advice was followed since {filters.since}")
     for state, row in sums.items():
         if row.advices:
-            measured = f", measured {usd(row.measured_usd)}" if state is State.MEASURED else ""
+            claimed = state in {State.MEASURED, advices.ENDED}
+            measured = f", measured {usd(row.measured_usd)}" if claimed else ""
             predicted = f"predicted {usd(row.predicted_usd)}"
-            say(f"{state.value}: {counted(row.advices, 'advice')}, {predicted}{measured}")
+            say(f"{state}: {counted(row.advices, 'advice')}, {predicted}{measured}")
     if own_usd is not None:
         cost = Figure(own_usd, estimated=True, rough=NEAREST)
         say(f"sageaudit itself cost {cost} at list prices; its tag in Cost Explorer has the bill")

@@ -173,7 +173,8 @@ def scan(
             run.run(interruption, draw)
         bill = None if interruption.wished else bill
         _show(run, run.period(now.date()), bill, pace.metrics_requested, printed)
-        _say_how_to_go_on(run, opened.name)
+        _say_how_to_go_on(run)
+        say(f"the audits are kept in {opened.words}")
         return gravest({run.tally.exit, *([Exit.INTERRUPTED] if interruption.wished else [])})
 
 
@@ -244,11 +245,11 @@ def _show(
     view.show(run.tally, run.left, metrics, console)
 
 
-def _say_how_to_go_on(run: ScanRun, history: str) -> None:
+def _say_how_to_go_on(run: ScanRun) -> None:
     """After a scan that did not come to all jobs."""
     missed = run.left + run.tally.results[Result.REFUSED] + run.tally.results[Result.NOT_ASKED]
     if missed:
         say(
             f"{missed:,} of {run.jobs:,} jobs are not audited: run the same command again, and it"
-            f" goes on from there; the audits so far are kept in {history}"
+            " goes on from there"
         )

@@ -101,7 +101,8 @@ class Advice:
     `amount`: of the newest run that was advised so; `hits`: the end and amount of each such run
     since the advice came last, in `since`, oldest first; `total` of all `runs` that were read.
     `times`: how often it came, as it comes back where it was followed before. `decision`: the one
-    that counts. `comparison`: of the runs before and after it was taken.
+    that counts. `comparison`: of the runs before and after it was taken. `ended`: what was measured
+    of each earlier time that it was taken, until the change was undone.
     """
 
     id: str
@@ -127,6 +128,14 @@ class Advice:
     decision: Decision | None = None
     exempt: str | None = None
     comparison: Comparison | None = None
+    ended: tuple[Comparison, ...] = ()
+
+    @property
+    def measured(self) -> tuple[Comparison, ...]:
+        """All that was measured of it, at whatever time, the newest last."""
+        if self.comparison is None or self.state is not State.MEASURED:
+            return self.ended
+        return (*self.ended, self.comparison)
 
     @property
     def line(self) -> tuple[str, str, Worth]:
@@ -197,31 +206,32 @@ def _of_family(
         decided = [decisions[name] for name in values if name in decisions]
         decision = max(decided, key=lambda one: one.at, default=None)
         advice = _advice(newest, values[newest], runs, decision, frozenset(paths), now)
-        olds = (replace(advice, id=name, new=values[name].new, hits=()) for name in replaced)
+        olds = (
+            replace(advice, id=name, new=values[name].new, hits=(), ended=()) for name in replaced
+        )
         found += [advice, *(replace(old, state=State.CLOSED, comparison=None) for old in olds)]
     return _once(found)
 
 
 def _once(found: list[Advice]) -> list[Advice]:
-    """Where two were taken together, the saving stands once, at the larger promise."""
-    claimed: dict[object, Advice] = {}
-    for one in sorted(found, key=_promise, reverse=True):
-        if one.state is State.MEASURED and one.comparison:
-            claimed.setdefault(one.comparison.after, one)
+    """If two were taken together, the saving stands once, at the larger promise."""
+    claimed: dict[object, str] = {}
+    parts = [(part, advice.id) for advice in found for part in advice.measured]
+    for part, name in sorted(parts, key=lambda pair: pair[0].predicted_usd or 0, reverse=True):
+        claimed.setdefault(part.after, name)
 
-    def once(one: Advice) -> Advice:
-        known = one.comparison
-        first = claimed.get(known.after) if known and one.state is State.MEASURED else None
-        if known is None or first is None or first is one:
-            return one
-        evidence = f"measured together with {first.id}"
-        return replace(one, comparison=replace(known, evidence=evidence, after_usd=None))
+    def once(part: Comparison, name: str) -> Comparison:
+        first = claimed[part.after]
+        evidence = f"measured together with {first}"
+        return part if first == name else replace(part, evidence=evidence, after_usd=None)
 
-    return [once(one) for one in found]
+    def of(advice: Advice) -> Advice:
+        now, ended = advice.comparison, tuple(once(part, advice.id) for part in advice.ended)
+        if now is not None and advice.state is State.MEASURED:
+            now = once(now, advice.id)
+        return replace(advice, comparison=now, ended=ended)
 
-
-def _promise(one: Advice) -> Decimal:
-    return (one.comparison.predicted_usd if one.comparison else None) or Decimal(0)
+    return [of(advice) for advice in found]
 
 
 def _advice(
@@ -245,6 +255,7 @@ def _advice(
     followed = [run.ended_at for part in episodes for run in part.carriers]
     undone = reopened_at is not None and reopened_at > max(followed, default=reopened_at)
     wrong = next((of for of in judged if of.effect is Effect.WORSE and not undone), None)
+    ended = tuple(of for of in judged if of is not ours and of.effect is Effect.CHEAPER)
     advice = Advice(
         id=name,
         account=newest.account,
@@ -269,6 +280,7 @@ def _advice(
         decision=decision,
         exempt=one.exempt,
         comparison=wrong or ours or mended_otherwise(runs, last.runs[-1], one),
+        ended=ended,
     )
     return replace(advice, state=_state(advice, max(run.ended_at for run in runs), now))
 

@@ -19,6 +19,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Advised, Worth, advised_by, dearest
 from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Mode
 from sageaudit.domain.policy.routes import IDLE_RULE
 from sageaudit.domain.usage.work_share import Unit
@@ -65,9 +66,13 @@ def why_never(document: AuditDocument, mode: Mode) -> str | None:
         return "unauditable"
     if mode == "observe":
         return "observe mode"
-    job = document["job"]  # a trial is reported in the tuning job's message
-    trial = job["kind"] == "training" and ":hyper-parameter-tuning-job/" in (job["parent"] or "")
-    return "child of a tuning job" if trial else None
+    return "child of a tuning job" if is_in_roll_up(document) else None
+
+
+def is_in_roll_up(document: AuditDocument) -> bool:
+    """Whether a tuning job launched it, whose messages have its dollars."""
+    job, word = document["job"], JobKind.TUNING.row.arn_word
+    return job["kind"] == JobKind.TRAINING and f":{word}/" in (job["parent"] or "")
 
 
 def counted_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
@@ -95,6 +100,19 @@ def advised_in(document: AuditDocument) -> tuple[Advised, ...]:
         amount = figures.idle_hours if figures.idle_usd is None else figures.idle_usd
         found.append(Advised(IDLE_RULE, "", figures.idle_unit, Severity.INFO, worth, amount))
     return dearest(found)
+
+
+def own_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
+    """What counts of this run alone, the largest saving first; also what an earlier run had."""
+    found = (
+        finding
+        for finding in document["findings"]
+        if finding["in_chat"]
+        and stands(finding)
+        and Bucket(finding["bucket"]).counted
+        and (finding["saving_usd"] != 0 or _may_be_lost(finding) > 0)
+    )
+    return tuple(sorted(found, key=_weight))
 
 
 def is_regression(finding: FindingDocument) -> bool:
@@ -139,13 +157,18 @@ def _parts(finding: FindingDocument) -> list[tuple[str, Decimal]]:
     return [(f"{bucket.value}_usd", usd)] if bucket is not Bucket.NONE else []
 
 
-def message_severity(document: AuditDocument, decision: AlertDecision) -> Severity:
-    """That of the family's month, or of the dear run; else of the worst finding."""
+def month_severity(decision: AlertDecision) -> Severity | None:
+    """That of the family's month, or of what a dear run cost more; None where neither is known."""
     if decision.dearer:
         return severity_of(decision.dearer.more_usd)
     if decision.month and decision.month.projected and not decision.corrects:
         return decision.month.severity
-    return worst(counted_findings(document))
+    return None
+
+
+def message_severity(document: AuditDocument, decision: AlertDecision) -> Severity:
+    """What the routes ask: that of the month; where there is none, of the worst finding."""
+    return month_severity(decision) or worst(counted_findings(document))
 
 
 def worst(findings: tuple[FindingDocument, ...]) -> Severity:

@@ -117,7 +117,8 @@ class AlertDecision:
     advices of the family of this `worth`; `advice`: the dearest one that the run has, and `saves`
     what it alone comes to. `idle`: it is about idle hours, or corrects such a message. `waits`: the
     next message of its pipeline includes it; `waited`: what so waited for this one. `to`: where it
-    goes; the `held` channels have had their most in this hour.
+    goes; the `held` channels have had their most in this hour. `lines`: the channels that get the
+    line about the job, also where it is `quiet`.
     """
 
     kind: AlertKind = AlertKind.FIRST
@@ -136,6 +137,7 @@ class AlertDecision:
     waited: Sequence[Alert] = field(default=(), compare=False)
     to: Destination = field(default=Destination(()), compare=False)
     held: tuple[str, ...] = field(default=(), compare=False)
+    lines: tuple[str, ...] = field(default=(), compare=False)
 
 
 FIRST = AlertDecision()

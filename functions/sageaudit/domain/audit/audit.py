@@ -13,6 +13,7 @@ from sageaudit.domain.bill.bill_facts import BillFacts
 from sageaudit.domain.bill.counterfactual import Savings
 from sageaudit.domain.bill.finding import Outcome, RuleName
 from sageaudit.domain.bill.idle_capacity import IdleCapacity
+from sageaudit.domain.bill.tried_types import DearerStep
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.policy.policy import Policy
@@ -54,6 +55,8 @@ class Audit:
     """The values of the policy's cost tags, None for one that the job does not have."""
     smallest_types: Mapping[str, Decimal] | None = None
     """Those that held the run, for later runs of its family."""
+    dearer_steps: tuple[DearerStep, ...] | None = None
+    """Those of its family until this run; None: no history was read."""
     unauditable: str | None = None
     """Why the job could not be audited at all."""
 

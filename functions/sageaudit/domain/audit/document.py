@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import TypedDict
 
 from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.bill_document import BillDocument, line_document
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,
     NotApplicableDocument,
@@ -26,11 +27,9 @@ from sageaudit.domain.audit.finding_document import (
     other_outcomes,
     rounded,
 )
-from sageaudit.domain.bill.bill import Line
-from sageaudit.domain.bill.billed_time import Basis
+from sageaudit.domain.audit.spend_qualifier import qualifier_of_bill
 from sageaudit.domain.bill.counterfactual import Slice
 from sageaudit.domain.bill.idle_capacity import IdleCapacity
-from sageaudit.domain.prices.market import PriceKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.work_share import LookAt, Unit
 
@@ -84,9 +83,7 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
         "phases": [
             filled(PhaseDocument, cost.phase, usd=rounded(cost.usd)) for cost in audit.bill.phases
         ],
-        "bill": filled(
-            BillDocument, audit.bill, audit.facts, lines=list(map(_line, audit.bill.lines))
-        ),
+        "bill": _bill(audit),
         "judged": audit.judgement.judged.value,
         "not_judged": list(audit.judgement.not_judged),
         "avoidable_usd": rounded(audit.savings.avoidable_usd),
@@ -102,6 +99,12 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
         "own_rules": list(audit.own_rules),
         "unauditable": audit.unauditable,
     }
+
+
+def _bill(audit: Audit) -> BillDocument:
+    lines = list(map(line_document, audit.bill.lines))
+    bill = filled(BillDocument, audit.bill, audit.facts, lines=lines, spend_qualifier="")
+    return {**bill, "spend_qualifier": qualifier_of_bill(bill).value}
 
 
 class JobDocument(TypedDict):
@@ -232,65 +235,16 @@ def _coverage(usage: Measurements | None, notes: Sequence[str]) -> CoverageDocum
 
 
 class PhaseDocument(TypedDict):
-    """One occurrence of a phase. `usd` is its share of the compute lines."""
+    """One occurrence of a phase. `usd` is its share of the compute lines.
+
+    `not_billed_because`: why a phase in which instances worked is not billed; null for any other.
+    """
 
     name: str
     seconds: Decimal | None
     billed: bool
+    not_billed_because: str | None
     usd: Decimal | None
-
-
-class BillDocument(TypedDict):
-    """`missing`: one sentence for each thing that keeps the bill from being complete.
-
-    `estimated`: those of them that name an estimated rate: their dollars are in the total.
-    `spot_saved_usd`: what the seconds that spot did not bill would have cost.
-    `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
-    `notes`: what to know of the figure, such as what is not in it.
-    """
-
-    total_usd: Decimal | None
-    complete: bool
-    missing: list[str]
-    estimated: list[str]
-    basis: Basis
-    lines: list[LineDocument]
-    price_kind: PriceKind | None
-    spot_saved_usd: Decimal | None
-    prepaid_value_usd: Decimal | None
-    notes: list[str]
-
-
-def gaps(bill: BillDocument) -> list[str]:
-    """What the bill's total lacks: all that is missing but the estimates."""
-    return [missing for missing in bill["missing"] if missing not in bill["estimated"]]
-
-
-class LineDocument(TypedDict):
-    """One line of the bill. `usd` is None when the rate or the quantity is not known."""
-
-    item: str
-    usage_type: str | None
-    quantity: Decimal | None
-    unit: str
-    rate_usd: Decimal | None
-    usd: Decimal | None
-    price_as_of: str | None
-    price_source: str | None
-    price_kind: PriceKind | None
-    note: str | None
-
-
-def _line(line: Line) -> LineDocument:
-    rate = line.rate
-    return filled(
-        LineDocument,
-        line,
-        rate_usd=rounded(rate.usd) if rate else None,
-        price_as_of=rate.as_of if rate else None,
-        price_source=rate.source if rate else None,
-        price_kind=rate.kind if rate else None,
-    )
 
 
 class IdleCapacityDocument(TypedDict):

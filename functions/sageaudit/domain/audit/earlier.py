@@ -13,6 +13,7 @@ from itertools import islice
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket, Scalar, Severity
+from sageaudit.domain.bill.tried_types import DearerStep
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.job_outputs import MOST_METRICS
 from sageaudit.domain.job.kinds import VOLUME_PATHS, JobKind
@@ -69,11 +70,13 @@ class Advised:
 class RunFacts:
     """What the history's lists store of a run besides its dollars. None means unknown.
 
-    `phase_s`: seconds by phase name, billed or not. `retained_s`: of its warm pool, per instance.
+    `phase_s`: seconds by phase name, billed or not, but without repeated downloads.
+    `retained_s`: of its warm pool, per instance.
     `final_metrics`: the last value of each algorithm metric. `found`: rules with a standing
     finding that later runs are judged by. `data_pinned`: its data cannot have changed under the
     same fingerprint. `advised_type`: the type that a standing finding advised. `smallest_types`:
-    those that held the run and save, with how many times as long it takes there.
+    those that held the run and save, with how many times as long it takes there. `dearer_steps`:
+    the steps to a smaller type that made the family's runs dearer until then.
     `first_point_s`: of a processing or transform job, from its start to its first point, which
     comes after its download. `disk_gb`: of the same jobs, the most used of a host's volume.
     `use_digest`: of the minutes that a short run adds to the pools of later ones
@@ -98,6 +101,7 @@ class RunFacts:
     use_digest: str | None = None
     advised_type: str | None = None
     smallest_types: Mapping[str, Decimal] | None = None
+    dearer_steps: tuple[DearerStep, ...] | None = None
     first_point_s: Decimal | None = None
     disk_gb: Decimal | None = None
     advised: tuple[Advised, ...] | None = None

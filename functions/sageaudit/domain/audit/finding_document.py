@@ -108,6 +108,19 @@ def stands(finding: FindingDocument) -> bool:
     return not (finding["exempt"] or finding["superseded_by"] or finding["subsumed_by"])
 
 
+def most_usd(finding: FindingDocument) -> Decimal | None:
+    """What it may save at most, as far as every view shows it; None where that is not known.
+
+    More than `saving_usd` where nothing is counted of a range. Where other fixes take a part of a
+    possible saving, its range is no longer known.
+    """
+    share, span = finding["saving_usd"], finding["saving_range_usd"]
+    possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
+    if share is None or not span or (share and not (possible and share == span[0])):
+        return share
+    return max(share, span[-1])
+
+
 def finding_document(finding: Finding) -> FindingDocument:
     """One finding as documents show it."""
     found = finding.found

@@ -33,7 +33,7 @@ UNLIKE_FAMILY = "unlike_family"
 """The code where a run too short to be judged alone differs from its family's last runs."""
 _CODES = """
 accelerator_unseen coverage_low gap_long hosts_missing hosts_unmapped metric_denied metric_missing
-period_too_coarse too_few_points too_short type_unknown
+period_too_coarse too_few_points too_short type_unknown types_mixed
 """
 USE_CODES = frozenset({NOT_FINISHED, UNLIKE_FAMILY, *_CODES.split()})
 """Codes of unknown outcomes whose reason the sentences on the use of the machines give already."""

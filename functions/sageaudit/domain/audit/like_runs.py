@@ -12,7 +12,14 @@ from itertools import groupby, takewhile
 from statistics import median
 
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts, facts_of
-from sageaudit.domain.bill.tried_types import TriedType
+from sageaudit.domain.bill.tried_types import (
+    MOST_STEPS,
+    DearerStep,
+    FamilyTypes,
+    TriedType,
+    is_disproved,
+    steps_of,
+)
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market
 
@@ -51,6 +58,42 @@ def same_settings(job: Job, runs: Sequence[EarlierRun]) -> list[EarlierRun]:
     """
     known = job.fingerprint is not None
     return [run for run in runs if known and run.facts.fingerprint == job.fingerprint]
+
+
+def family_types(
+    job: Job, total_usd: Decimal | None, runs: Sequence[EarlierRun], market: Market
+) -> FamilyTypes:
+    """The types that a family tried, and its dearer steps, of which older runs may have said."""
+    tried = tried_types(job, total_usd, runs, market)
+    own = facts_of(job)
+    steps = (
+        (step, market.types[step.to_type])
+        for step in dearer_steps(job, tried, runs)
+        if (step.instance_count, step.purchase) == (own.instance_count, own.purchase)
+        and step.to_type in market.types
+    )
+    return FamilyTypes(tried, tuple(steps))
+
+
+def dearer_steps(
+    job: Job, tried: Sequence[TriedType], runs: Sequence[EarlierRun]
+) -> tuple[DearerStep, ...]:
+    """The dearer steps of these like runs, and those that the runs before them kept.
+
+    Enough new runs on both types take a step back.
+    """
+    own = facts_of(job)
+    if own.instance_count is None:
+        return ()
+    found = list(steps_of(tried, own.instance_count, own.purchase))
+    kept = next((k for run in runs if (k := run.facts.dearer_steps) is not None), ())
+    places = {(one.from_type, one.to_type, one.instance_count, one.purchase) for one in found}
+    for step in kept:
+        like = (step.instance_count, step.purchase) == (own.instance_count, own.purchase)
+        place = (step.from_type, step.to_type, step.instance_count, step.purchase)
+        if place not in places and not (like and is_disproved(step, tried)):
+            found.append(step)
+    return tuple(found[:MOST_STEPS])
 
 
 def tried_types(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.errors import BadHistory
@@ -148,6 +149,8 @@ class Head(Unread):
     facts: RunFacts | None = None
     judged: Judged | None = None
     """None for an audit that was stored before audits said so."""
+    spend_qualifier: SpendQualifier = SpendQualifier.UNKNOWN
+    """How exactly the total is known."""
     estimated: bool | None = None
     """True where the dollars rest on an estimated rate, else None."""
     incomplete: bool | None = None
@@ -178,7 +181,12 @@ class Head(Unread):
     storage_usd: Decimal | None = None
     """Parts of the total, and `spot_saved_usd` what spot took off it. A roll-up has none."""
     warm_pool_usd: Decimal | None = None
+    """Retained instances and their volumes."""
     spot_saved_usd: Decimal | None = None
+    usage_quantities: Mapping[str, Decimal | None] = field(default_factory=dict)
+    """By usage type of the bill, hours or GB-months, and `usage_costs` in USD; None if unknown.
+    Prepaid and free capacity is left out, as AWS bills it elsewhere. A roll-up has none."""
+    usage_costs: Mapping[str, Decimal | None] = field(default_factory=dict)
 
     def is_due(self, now: datetime) -> bool:
         """Whether its audit is to be made again by now."""
@@ -224,6 +232,8 @@ class FindingRow:
     summary: str
     estimated: bool | None = None
     """True where the dollars rest on an estimated rate, else None."""
+    saving_up_to_usd: Decimal | None = None
+    """What it may save at most: more than `saving_usd` where nothing is counted of a range."""
 
 
 class RunIndex(enum.StrEnum):

@@ -13,11 +13,12 @@ from datetime import datetime
 from decimal import Decimal
 
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.document import AuditDocument, gaps
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import Outcomes, read_finding, stands
 from sageaudit.domain.audit.judgement import Judged, Judgement, judged_together
+from sageaudit.domain.audit.spend_qualifier import is_upper_bound, lower_gaps
 from sageaudit.domain.audit.trials import TrialSavings
-from sageaudit.domain.bill.bill import UPPER_BOUND, BillSum
+from sageaudit.domain.bill.bill import BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
 from sageaudit.domain.bill.billed_time import Basis
 from sageaudit.domain.bill.counterfactual import REST, Savings, Severities, Slice
@@ -102,9 +103,9 @@ def roll_up(
 
 
 def _basis(children: Sequence[AuditDocument]) -> Basis:
-    """An upper bound where each part is one; else none, since the sum has no lines of its own."""
-    bases = {child["bill"]["basis"] for child in children}
-    return "upper_bound" if bases == {"upper_bound"} else "none"
+    """An upper bound where a part is one; else none, since the sum has no lines of its own."""
+    bound = any(is_upper_bound(child["bill"]) for child in children)
+    return "upper_bound" if bound else "none"
 
 
 def _judgement(children: Sequence[AuditDocument], launched: int | None) -> Judgement:
@@ -149,12 +150,11 @@ def _missing(children: Sequence[AuditDocument], launched: int | None) -> Iterabl
 def _incomplete(children: Sequence[AuditDocument]) -> Iterable[str]:
     """What the bills of its training jobs lack, each reason once; without those of no known cost.
 
-    That all of them are upper bounds is said by the basis.
+    That some of them are upper bounds is said by the basis.
     """
     counts: Counter[str] = Counter()
-    bound = _basis(children) == "upper_bound"
     for bill in (child["bill"] for child in children if child["bill"]["total_usd"] is not None):
-        counts.update(what for what in gaps(bill) if not (bound and what == UPPER_BOUND))
+        counts.update(lower_gaps(bill))
     for what, count in counts.items():
         yield f"in {count} of {len(children)} training jobs, {what}"
 

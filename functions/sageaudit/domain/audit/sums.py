@@ -14,9 +14,15 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from sageaudit.domain.audit.document import AuditDocument, gaps
-from sageaudit.domain.audit.finding_document import FindingDocument, stands
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, most_usd, stands
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.spend_qualifier import (
+    SpendQualifier,
+    is_upper_bound,
+    lower_gaps,
+    qualifier_of,
+)
 from sageaudit.domain.bill.finding import Bucket
 
 MOST_RULES = 40
@@ -41,17 +47,45 @@ class Scope(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RuleSums:
-    """One rule's standing findings and their shares in USD, by bucket."""
+    """One rule's standing findings and their shares in USD, by bucket.
+
+    `avoidable_more_usd`, ...: how much more it may be, of findings with a range. `..._unknown`:
+    findings whose dollars are not known. `estimated`: those whose dollars rest on an estimated
+    rate.
+    """
 
     findings: int = 0
     avoidable_usd: Decimal = _ZERO
     lost_usd: Decimal = _ZERO
     possible_usd: Decimal = _ZERO
+    avoidable_more_usd: Decimal = _ZERO
+    lost_more_usd: Decimal = _ZERO
+    possible_more_usd: Decimal = _ZERO
+    avoidable_unknown: int = 0
+    lost_unknown: int = 0
+    possible_unknown: int = 0
+    estimated: int = 0
 
     @property
     def waste_usd(self) -> Decimal:
         """Avoidable and lost dollars together."""
         return self.avoidable_usd + self.lost_usd
+
+    def known_usd(self, bucket: Bucket) -> Decimal | None:
+        """The dollars of a bucket; None where those of no finding are known."""
+        usd: Decimal = getattr(self, f"{bucket}_usd")
+        return None if not usd and self.unknown(bucket) >= self.findings > 0 else usd
+
+    def most_usd(self, bucket: Bucket) -> Decimal | None:
+        """The upper end of the same."""
+        usd = self.known_usd(bucket)
+        more: Decimal = getattr(self, f"{bucket}_more_usd")
+        return None if usd is None else usd + more
+
+    def unknown(self, bucket: Bucket) -> int:
+        """How many findings of a bucket have dollars that are not known."""
+        count: int = getattr(self, f"{bucket}_unknown")
+        return count
 
     def __add__(self, other: RuleSums) -> RuleSums:
         return RuleSums(**_numbers((self, other)))
@@ -65,8 +99,10 @@ class Sums:
     """Sums of audits, newest versions alone. Counts are of audits of jobs, without roll-ups.
 
     `failed`: without jobs that never started. `unpriced`: the total is not known, so it is in no
-    sum of dollars. `incomplete`: a known total lacks a part. `estimated`: the dollars rest on an
-    estimated rate. `judged_usd`: the total of the jobs that could be judged, in whole or in part.
+    sum of dollars. `incomplete`: a known total lacks a part. `upper_bounds`: a total is an upper
+    bound. `estimated`: the dollars rest on an estimated rate. `avoidable_unknown`, ...: these
+    dollars are not known. `judged_usd`: the total of the jobs that could be judged, in whole or in
+    part.
     `idle_usd`: the value of idle capacity, of which `idle_counted_usd` is in the avoidable or lost
     dollars already; `idle_unpriced`: audits with idle capacity of unknown value.
     """
@@ -78,7 +114,11 @@ class Sums:
     partly_judged: int = 0
     unpriced: int = 0
     incomplete: int = 0
+    upper_bounds: int = 0
     estimated: int = 0
+    avoidable_unknown: int = 0
+    lost_unknown: int = 0
+    possible_unknown: int = 0
     total_usd: Decimal = _ZERO
     judged_usd: Decimal = _ZERO
     avoidable_usd: Decimal = _ZERO
@@ -97,23 +137,51 @@ class Sums:
 
     @property
     def known_total_usd(self) -> Decimal | None:
-        """None where there are jobs and none is priced."""
-        return self.total_usd if self.total_usd or self._priced else None
+        """None where there are jobs, and the total of none is known."""
+        return self._known(self.total_usd, self.total_unknown)
 
     @property
     def known_avoidable_usd(self) -> Decimal | None:
-        """None where there are jobs and none is priced, or none could be judged."""
-        judged = self.jobs > self.not_judged + self.unauditable or not self.jobs
-        return self.avoidable_usd if self.avoidable_usd or (self._priced and judged) else None
+        """None where there are jobs, and the avoidable dollars of none are known."""
+        return self._known(self.avoidable_usd, self.avoidable_unknown)
 
     @property
     def known_lost_usd(self) -> Decimal | None:
-        """None where there are jobs and none is priced; what was lost needs no metrics."""
-        return self.lost_usd if self.lost_usd or self._priced else None
+        """None where there are jobs, and the lost dollars of none are known."""
+        return self._known(self.lost_usd, self.lost_unknown)
 
     @property
-    def _priced(self) -> bool:
-        return self.jobs > self.unpriced + self.unauditable or not self.jobs
+    def known_lost_up_to_usd(self) -> Decimal | None:
+        """The upper end of the same."""
+        return self._known(self.lost_up_to_usd, self.lost_unknown)
+
+    @property
+    def known_possible_usd(self) -> Decimal | None:
+        """None where there are jobs, and the possible dollars of none are known."""
+        return self._known(self.possible_usd, self.possible_unknown)
+
+    @property
+    def known_idle_usd(self) -> Decimal | None:
+        """None where there is idle capacity, and none of it has a known value."""
+        return None if self.idle_unpriced and not self.idle_usd else self.idle_usd
+
+    @property
+    def total_unknown(self) -> int:
+        """Jobs whose total is not known."""
+        return self.unpriced + self.unauditable
+
+    @property
+    def spend_qualifier(self) -> SpendQualifier:
+        """How exactly the total is known."""
+        return qualifier_of(
+            known=self.known_total_usd is not None,
+            lower=bool(self.incomplete + self.total_unknown),
+            upper=bool(self.upper_bounds),
+            estimated=bool(self.estimated),
+        )
+
+    def _known(self, usd: Decimal, unknown: int) -> Decimal | None:
+        return None if not usd and unknown >= self.jobs > 0 else usd
 
     def __add__(self, other: Sums) -> Sums:
         return added((self, other))
@@ -142,13 +210,17 @@ class SumRow:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFamily:
-    """A family whose spend is another one than before; `word`: dearer, cheaper, new or gone."""
+    """A family whose spend is another one than before; `word`: dearer, cheaper, new or gone.
+
+    `qualifier`: how exactly the size of the change is known.
+    """
 
     family: str | None
     word: str
     change_usd: Decimal
     jobs_before: int
     jobs: int
+    qualifier: SpendQualifier = SpendQualifier.EXACT
 
 
 Key = TypeVar("Key")
@@ -203,8 +275,12 @@ def sums_of(document: AuditDocument) -> Sums:
         not_judged=int(document["judged"] == Judged.NO),
         partly_judged=int(document["judged"] == Judged.PARTLY),
         unpriced=int(storable_usd(bill["total_usd"]) is None and not unauditable),
-        incomplete=int(bool(gaps(bill)) and storable_usd(bill["total_usd"]) is not None),
+        incomplete=int(bool(lower_gaps(bill)) and storable_usd(bill["total_usd"]) is not None),
+        upper_bounds=int(is_upper_bound(bill)),
         estimated=int(bool(bill["estimated"])),
+        avoidable_unknown=int(storable_usd(document["avoidable_usd"]) is None),
+        lost_unknown=int(storable_usd(document["lost_usd"]) is None),
+        possible_unknown=int(storable_usd(document["possible_usd"]) is None),
         total_usd=_known(bill["total_usd"]),
         judged_usd=_known(bill["total_usd"] if document["judged"] in _JUDGED else None),
         avoidable_usd=_known(document["avoidable_usd"]),
@@ -229,15 +305,15 @@ def _rules(document: AuditDocument, findings: list[FindingDocument]) -> dict[str
 
 
 def _of_finding(document: AuditDocument, finding: FindingDocument) -> RuleSums:
-    usd = _known(finding["saving_usd"])
     bucket = Bucket(finding["bucket"])
-    if bucket is Bucket.AVOIDABLE and document["avoidable_usd"] is not None:
-        return RuleSums(1, avoidable_usd=usd)
-    if bucket is Bucket.LOST and document["lost_usd"] is not None:
-        return RuleSums(1, lost_usd=usd)
-    if bucket is Bucket.POSSIBLE and document["possible_usd"] is not None:
-        return RuleSums(1, possible_usd=usd)
-    return RuleSums(1)
+    if bucket is Bucket.NONE:
+        return RuleSums(1)
+    sums: Mapping[str, Any] = {**document}
+    usd, most = storable_usd(finding["saving_usd"]), storable_usd(most_usd(finding))
+    known: dict[str, Any] = {f"{bucket}_unknown": 1}
+    if usd is not None and (not usd or sums[f"{bucket}_usd"] is not None):
+        known = {f"{bucket}_usd": usd, f"{bucket}_more_usd": (most or usd) - usd}
+    return RuleSums(1, **known, estimated=int(finding["estimated"]))
 
 
 def storable_usd(amount: Decimal | None) -> Decimal | None:

@@ -28,6 +28,8 @@ from sageaudit.domain.prices.price_list import STORAGE
 UPPER_BOUND = "a spot run without BillableTimeInSeconds: all its seconds are billed here"
 """What is missing from a bill that is an upper bound."""
 _HOUR_S = Decimal(3600)
+_MILLIONTH = Decimal("0.000001")
+"""Dollars, as documents round them."""
 _ZERO = Decimal(0)
 
 
@@ -289,16 +291,21 @@ def _missing(job: Job, basis: Basis, lines: list[Line]) -> Iterator[str]:
 
 
 def _phases(job: Job, compute_usd: Decimal | None) -> tuple[PhaseCost, ...]:
-    """Each phase's share of the compute lines, so that phases sum to compute, on spot too."""
-    billed = [phase for phase in job.phases if phase.billed]
-    whole = sum((phase.seconds or _ZERO for phase in billed), _ZERO)
-    split = compute_usd is not None and whole and all(p.seconds is not None for p in billed)
-    costs = []
-    for phase in job.phases:
-        if not phase.billed:
-            costs.append(PhaseCost(phase, _ZERO))
-        elif split and compute_usd is not None and phase.seconds is not None:
-            costs.append(PhaseCost(phase, compute_usd * phase.seconds / whole))
-        else:
-            costs.append(PhaseCost(phase, compute_usd if compute_usd == 0 else None))
-    return tuple(costs)
+    """Each phase's share of the compute lines, by its billed seconds, on spot too.
+
+    Shares are rounded to millionths and the longest phase has the rest, so that they sum exactly to
+    compute.
+    """
+    whole = job.billed_phases_s
+    if compute_usd is None or not compute_usd or not whole:
+        unknown = _ZERO if compute_usd == 0 else None
+        return tuple(PhaseCost(phase, unknown if phase.billed else _ZERO) for phase in job.phases)
+    shares = [
+        (compute_usd * (phase.seconds or _ZERO) / whole).quantize(_MILLIONTH)
+        if phase.billed
+        else _ZERO
+        for phase in job.phases
+    ]
+    longest = max(range(len(shares)), key=lambda at: shares[at])
+    shares[longest] += compute_usd - sum(shares, _ZERO)
+    return tuple(PhaseCost(*pair) for pair in zip(job.phases, shares, strict=True))

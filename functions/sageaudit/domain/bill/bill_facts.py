@@ -34,7 +34,8 @@ class BillFacts:
     """Facts about one bill. `price_kind` is None when nothing is priced, else the kind of a rate
     that says most: one estimate makes the bill an estimate.
 
-    `spot_saved_usd`: what the seconds that spot did not bill would have cost at the same rates;
+    `spot_saved_usd`: what the seconds that spot did not bill would have cost at the same rates.
+    After an interruption, waits and repeated downloads are none of them: on demand has neither.
     None for a run that interruptions sent back to its beginning, which on demand is shorter.
     `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
     """
@@ -71,11 +72,14 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
         return None
     if job.interruptions and starts_again(job):
         return None
+    on_demand_s = job.billed_phases_s if job.interruptions else job.elapsed_s
+    if on_demand_s is None:
+        return None
     rates = [line.rate for line in billed.lines if line.item == "compute"]
     known = [rate.usd * group.count for group, rate in zip(job.groups, rates, strict=False) if rate]
     if not known or len(known) < len(rates):
         return None
-    unbilled_s = max(job.elapsed_s - job.billable_s, Decimal(0))
+    unbilled_s = max(on_demand_s - job.billable_s, Decimal(0))
     return sum(known, Decimal(0)) * unbilled_s / 3600
 
 
@@ -93,6 +97,14 @@ def _without_interruption(job: Job, billed: Bill, market: Market) -> Iterator[st
         )
 
 
+def _why_more_are_billed(job: Job) -> str:
+    """AWS documents neither figure for several attempts; of one, billable is at most training."""
+    attempts_known = bool(job.phases) or job.purchase is not Purchase.SPOT
+    if attempts_known and not job.began_again:
+        return "AWS's figures contradict each other"
+    return "AWS does not say whether training seconds count every attempt"
+
+
 def _notes(
     job: Job, billed: Bill, value: Bill | None, market: Market, *, savings_plan: bool
 ) -> Iterator[str]:
@@ -100,7 +112,7 @@ def _notes(
     if value is not None:
         yield from (f"{VALUE_ESTIMATED}{estimate}" for estimate in value.estimated)
     if job.billable_s and job.training_s and job.billable_s > job.training_s:
-        yield "billable seconds exceed training seconds: AWS's figures contradict each other"
+        yield f"billable seconds exceed training seconds: {_why_more_are_billed(job)}"
     for line in billed.lines:
         item = line.item.replace("_", " ")
         if line.rate is not None and line.rate.other_usd is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Literal
 
-from sageaudit.domain.job.job import Job, Purchase, whole_sum
+from sageaudit.domain.job.job import Job, Purchase
 
 Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prepaid", "none"]
 
@@ -34,8 +34,7 @@ def _seconds_so_far(job: Job) -> Decimal | None:
     """Billed seconds of a job that still runs; waiting for capacity is not billed."""
     if only_waited(job):
         return _ZERO
-    billed = [phase.seconds for phase in job.phases if phase.billed]
-    seconds = whole_sum(billed) if billed else None
+    seconds = job.billed_phases_s
     return job.elapsed_s if seconds is None else seconds
 
 

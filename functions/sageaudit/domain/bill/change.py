@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase
+from sageaudit.domain.job.parts import WarmPool
 
 
 class Stage(enum.IntEnum):
@@ -53,7 +54,9 @@ class CutPhase:
     stage = Stage.TIME
 
     def apply(self, job: Job) -> Job:
-        """Cutting s seconds saves s x billable / training seconds, so it holds on spot too."""
+        """Cutting s seconds saves what they cost: s x billable / billed phases' seconds, so that it
+        holds on spot too. A phase that is not billed has nothing to cut.
+        """
         left = self.seconds
         phases: list[Phase] = []
         for phase in job.phases:
@@ -105,6 +108,28 @@ class SetCount:
 
 
 @dataclass(frozen=True, slots=True)
+class SetTypeCount:
+    """Of a cluster of several types, `count` instances of one type stay; it takes as long.
+
+    With 0 its groups are left out. Only a type of one group keeps some of its instances.
+    """
+
+    instance_type: str
+    count: int
+    refills = False
+    stage = Stage.COUNT
+
+    def apply(self, job: Job) -> Job:
+        """The same job without these instances; unchanged where they are all, or in two groups."""
+        own = [group for group in job.groups if group.instance_type == self.instance_type]
+        others = [group for group in job.groups if group.instance_type != self.instance_type]
+        if not others or (self.count and len(own) != 1):
+            return job
+        left = (replace(group, count=self.count) if group in own else group for group in job.groups)
+        return replace(job, groups=tuple(left if self.count else others))
+
+
+@dataclass(frozen=True, slots=True)
 class SetPurchase:
     """Bought another way, `billed_share` of the seconds are billed at the same rate."""
 
@@ -138,6 +163,23 @@ class ShortenPool:
 
 
 @dataclass(frozen=True, slots=True)
+class RetainPool:
+    """The run starts on the pool of the one before, without `pull_s` seconds of image pull, and
+    leaves a pool of its own for `retained_s` seconds.
+    """
+
+    pull_s: Decimal
+    retained_s: Decimal
+    keep_alive_s: int
+    stage = Stage.WARM_POOL
+
+    def apply(self, job: Job) -> Job:
+        """The pull is part of Downloading."""
+        pool = WarmPool("Terminated", self.keep_alive_s, self.retained_s)
+        return replace(CutPhase("Downloading", self.pull_s).apply(job), warm_pool=pool)
+
+
+@dataclass(frozen=True, slots=True)
 class SetVolume:
     """Every instance gets a volume of `volume_gb` GB."""
 
@@ -162,17 +204,26 @@ class DropTrials:
 
 
 Change = (
-    DropRun | CutPhase | SetType | SetCount | SetPurchase | ShortenPool | SetVolume | DropTrials
+    DropRun
+    | CutPhase
+    | SetType
+    | SetCount
+    | SetTypeCount
+    | SetPurchase
+    | ShortenPool
+    | RetainPool
+    | SetVolume
+    | DropTrials
 )
 
 
 def _shorter(changed: Job, before: Job, cut_s: Decimal) -> Job:
-    elapsed = before.elapsed_s
+    elapsed, billable = before.elapsed_s, before.billable_s
     if not elapsed:
         return changed
-    billable = before.billable_s
     if billable is not None:
-        billable = max(billable - cut_s * billable / elapsed, Decimal(0))
+        share = cut_s / (before.billed_phases_s or elapsed)
+        billable = max(billable - billable * share, Decimal(0))
     return replace(changed, training_s=max(elapsed - cut_s, Decimal(0)), billable_s=billable)
 
 
@@ -186,7 +237,7 @@ def _scaled(job: Job, groups: tuple[InstanceGroup, ...], factor: Decimal) -> Job
         training_s=None if job.elapsed_s is None else job.elapsed_s * factor,
         billable_s=None if job.billable_s is None else job.billable_s * factor,
         phases=tuple(
-            Phase(p.name, p.started_at, None if p.seconds is None else p.seconds * factor, p.billed)
-            for p in job.phases
+            replace(phase, seconds=None if phase.seconds is None else phase.seconds * factor)
+            for phase in job.phases
         ),
     )

@@ -58,14 +58,15 @@ class Severities:
         priced: bool,
     ) -> Severity:
         """The severity of one finding; a `possible` one, or a range counted as 0, is low at most;
-        less than a cent is info.
+        less than a cent is info, and so is advice without dollars, unless the rule's card says
+        otherwise.
 
         `priced` is False for advice without dollars, in contrast to unknown dollars.
         """
         if rule.name in self.by_rule:
             return self.by_rule[rule.name]
         if bucket is Bucket.NONE or not priced:
-            return Severity.INFO
+            return rule.severity or Severity.INFO
         if share is None:
             return Severity.LOW
         if bucket.counted and share >= self.limits.high_usd:

@@ -146,6 +146,7 @@ class RuleName:
 
     `compared`: later runs of the family are judged again when such a finding comes or goes.
     `first_step`: how its page begins what to do, for a finding without a parameter to change.
+    `severity`: that of its findings without dollars, where the policy sets none.
     """
 
     id: str
@@ -155,6 +156,7 @@ class RuleName:
     compared: bool = False
     tag_accepts: bool = True
     first_step: str | None = None
+    severity: Severity | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from sageaudit.domain.bill.candidate import LONGER, Constraint, Duration, TypeRe
 from sageaudit.domain.bill.fit import PLACES, Fit, unlike
 from sageaudit.domain.bill.type_vetoes import (
     has_tensor_cores,
+    may_train_together,
     not_documented,
     to_check,
     type_refused,
@@ -168,6 +169,8 @@ class MovedRun(Fit):
         busy = max((host.busy for host in self.need.hosts), default=_ONE)
         fast = min(_ONE, (1 + busy * (times - 1)).quantize(PLACES, ROUND_UP))
         trial = self.job.hints.ranks and self._share_one > 1
+        other_gpu = ratio is not None or self.today.gpu_memory_gib != self.other.gpu_memory_gib
+        trial = trial or (other_gpu and may_train_together(self.job))
         return Duration(max(slow, _ONE), fast, self._because(ratio, busy), trial=trial)
 
     def _slow_end(self, host: HostGpus, times: Decimal) -> Decimal:

@@ -28,13 +28,14 @@ from sageaudit.domain.bill.offers import (
     offers,
     offers_of,
 )
-from sageaudit.domain.bill.tried_types import TriedType, as_tried
+from sageaudit.domain.bill.tried_types import FamilyTypes, as_tried
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.usage.demand import Demand, demand
-from sageaudit.domain.usage.measurements import HOSTS_UNMAPPED, Measurements
+from sageaudit.domain.usage.measurements import Measurements
 
 HEADROOM_PERCENT = Decimal(20)
+_NOTHING_TRIED = FamilyTypes()
 _Question = tuple[Job, Measurements, Market, Decimal, tuple[Measurements, ...]]
 
 
@@ -150,7 +151,7 @@ def impossible(job: Job, market: Market) -> str | None:
     if not kinds:
         return "the instance type is not known"
     if len(kinds) > 1:
-        return HOSTS_UNMAPPED.reason
+        return "its instances are of several types"
     today = market.types.get(next(iter(kinds)))
     if today is None:
         return f"{kinds.pop()} is not in the catalogue: its size is not known"
@@ -166,7 +167,7 @@ def resize(
     *,
     headroom_percent: Decimal = HEADROOM_PERCENT,
     also: tuple[Measurements, ...] = (),
-    tried: tuple[TriedType, ...] = (),
+    tried: FamilyTypes = _NOTHING_TRIED,
     only: Collection[str] | None = None,
     billed: Bill | None = None,
 ) -> Resize:
@@ -212,13 +213,13 @@ class _Trial:
     billed: Bill
     moved: MovedBill | None
     headroom_percent: Decimal
-    tried: tuple[TriedType, ...]
+    tried: FamilyTypes
     too_few_gpus: Mapping[int, TypeRefusal]
 
     def answer(self, offer: Offer) -> Candidate | TypeRefusal:
         """A type that is offered, with its bill, or the reason for its refusal."""
         other = offer.type
-        tried = as_tried(self.tried, self.today, other) if self.tried else None
+        tried = as_tried(self.tried, self.today, other)
         back = isinstance(tried, Duration) and tried.trial
         if offer.unlike is not None and not back:
             return offer.unlike
@@ -296,7 +297,7 @@ class Resizes:
         market: Market,
         headroom_percent: Decimal,
         also: tuple[Measurements, ...] = (),
-        tried: Callable[[], tuple[TriedType, ...]] = tuple,
+        tried: Callable[[], FamilyTypes] = FamilyTypes,
         billed: Bill | None = None,
     ) -> Resize:
         """As the function `resize`, for equal arguments once; `tried` is asked only then."""
@@ -304,7 +305,7 @@ class Resizes:
         for question, answer in self._known:
             if question == asked:
                 return answer
-        known_types = tried()
+        known = tried()
         own_type = job.groups[0].instance_type
         cheaper = may_cost_less(market, job.region, job.kind, own_type)
         answer = resize(
@@ -313,8 +314,8 @@ class Resizes:
             market,
             headroom_percent=headroom_percent,
             also=also,
-            tried=known_types,
-            only=cheaper.union(one.type.name for one in known_types) if known_types else cheaper,
+            tried=known,
+            only=cheaper.union(one.type.name for one in known.tried) if known.tried else cheaper,
             billed=billed,
         )
         self._known.append((asked, answer))

@@ -51,8 +51,10 @@ def attempts(job: Job) -> Attempts | None:
 
 
 def last_attempt_s(job: Job) -> Decimal | None:
-    """The billed seconds after the last interruption; None without one, or where one is unknown."""
-    seconds = [phase.seconds for phase in _last(job) if phase.billed]
+    """The seconds in which instances worked after the last interruption, its download included, as
+    a run alone needs them; None without an interruption, or where one of them is unknown.
+    """
+    seconds = [phase.seconds for phase in _last(job) if phase.billed or phase.repeated]
     return whole_sum(seconds) if seconds else None
 
 

@@ -2,7 +2,7 @@
 
 | not to | for | because |
 |---|---|---|
-| another GPU model | several instances | their network, EFA above all, may bind |
+| another GPU model | several instances that may exchange data | their network may bind |
 | GPUs without NVLink, or the reverse | several GPUs that stay several | ratios do not hold across |
 | a type without EFA | instances that train together over EFA | their exchange would bind |
 | K80, V100, T4 | signs of bf16 or FlashAttention on a newer GPU | both need Ampere or later |
@@ -28,6 +28,7 @@ from decimal import Decimal
 from sageaudit.domain.job import image
 from sageaudit.domain.job.image import builtin_algorithm
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import InstanceType
 
 _WITHOUT_TENSOR_CORES = frozenset({"K80"})
@@ -72,9 +73,11 @@ def type_refused(job: Job, today: InstanceType, other: InstanceType) -> str | No
         apart = several and job.hints.distribution is not None and today.efa and not other.efa
         without_efa = f"its instances train together over EFA, and {other.name} has none"
         return without_efa if apart else None
-    if several:
-        return "with several instances the network may be the limit, not the GPU"
-    reasons = (_link_refused(today, other), _precision_refused(job, today, other))
+    reasons = (
+        _exchange_refused(job) if several else None,
+        _link_refused(today, other),
+        _precision_refused(job, today, other),
+    )
     named = next(filter(None, reasons), None)
     return named or image_refused(job, today, other)
 
@@ -118,6 +121,38 @@ def not_documented(job: Job, today: InstanceType, other: InstanceType) -> str | 
     return f"{algorithm.name} on {other.family} is not documented: its guide names " + ", ".join(
         sorted(algorithm.families)
     )
+
+
+def _exchange_refused(job: Job) -> str | None:
+    """Why the network between several instances may be the run's limit; None if each works alone.
+
+    Transform instances never exchange data: SageMaker gives each its own objects. Nor do the
+    instances of a processing job that get parts of its data, unless a framework joins them.
+    """
+    if job.kind is JobKind.TRANSFORM:
+        return None
+    limit = "their network may be the limit, not the GPU"
+    if joined := job.hints.distribution or image.cluster_framework(job.image, job.entry_point):
+        return f"its instances exchange data as they work ({joined}): {limit}"
+    if builtin_algorithm(job.image) is not None:
+        return f"instances of a built-in algorithm may exchange data as they train: {limit}"
+    if not has_split_data(job):
+        return f"its instances may exchange data, as nothing splits it between them: {limit}"
+    return None
+
+
+def may_train_together(job: Job) -> bool:
+    """Whether several instances train on parts of the data, with no sign that they work together.
+
+    Such a script may still join its instances itself.
+    """
+    several = (job.instance_count or 0) > 1
+    return several and job.kind is JobKind.TRAINING
+
+
+def has_split_data(job: Job) -> bool:
+    """Whether SageMaker gives each instance another part of some input."""
+    return any(channel.distribution == "ShardedByS3Key" for channel in job.channels)
 
 
 def _gpu(row: InstanceType) -> tuple[str | None, Decimal | None]:
@@ -189,6 +224,8 @@ def to_check(job: Job, today: InstanceType, other: InstanceType) -> Iterator[str
     """Sentences on what no recording shows, and what would keep the run from another GPU model."""
     if _gpu(today) == _gpu(other):
         return
+    if may_train_together(job):
+        yield "Each instance gets a part of the data: check that they exchange none as they train."
     first, known = _first_cuda(other), _first_cuda(today)
     if image.cuda(job.image) is None and other.gpu_peaks is not None:
         if first is not None and (known is None or first > known):

@@ -16,9 +16,10 @@ from sageaudit.domain.job import fields, hints
 from sageaudit.domain.job.describe_kinds import fields_of
 from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.job import PARENT_KEYS, Job, Parent
-from sageaudit.domain.job.kept import DERIVED, keep, kept_tags
+from sageaudit.domain.job.kept import DERIVED, keep, kept_tags, split_tags
 from sageaudit.domain.job.kinds import kind_of
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.settings import settings_of
 from sageaudit.errors import Malformed
 
 _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
@@ -47,7 +48,7 @@ def parse(
     arn = fields.text(answer, row.arn_key)
     ref = JobRef.from_arn(arn) if arn else None
     failure = fields.text(answer, "FailureReason") or fields.text(answer, "ExitMessage")
-    shown_tags = kept_tags(tags)
+    shown_tags, tags_set = split_tags(kept_tags(tags))
     return Job(
         kind=kind,
         name=name,
@@ -61,6 +62,8 @@ def parse(
         parent=_parent(answer),
         pipeline_step=_pipeline_step(shown_tags),
         tags=shown_tags,
+        tags_set=tags_set,
+        settings=settings_of(kind, answer),
         hints=hints.restored(fields.section(derived, "Hints")),
         fingerprint=fields.text(derived, "Fingerprint") if key else None,
         **fields_of(kind, answer),

@@ -6,8 +6,10 @@ order. SecondaryStatus is an enum, so it is checked before the text.
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
-from sageaudit.domain.job.job import Job, ParentKind
+from sageaudit.domain.job.job import Job, ParentKind, seconds_between
 from sageaudit.domain.job.kinds import JobKind
 
 LIMIT_REACHED = "limit reached"
@@ -39,6 +41,19 @@ def limit_hit(job: Job) -> str | None:
     return MAX_RUNTIME if out_of_time else None
 
 
+def seconds_until_limit(job: Job, limit: str) -> Decimal | None:
+    """The seconds that a limit counted until it ended the run, over all attempts; None if unknown.
+
+    MaxWait counts from the request on, waiting and work together, MaxRuntime the work alone. AWS
+    does not say whether the training seconds count every attempt, so phases decide after one.
+    """
+    if limit == MAX_WAIT:
+        if job.created_at is None or job.ended_at is None:
+            return None
+        return seconds_between(job.created_at, job.ended_at)
+    return job.ran_s if job.began_again else job.elapsed_s
+
+
 def reason_class(job: Job) -> str:
     """One or two words for the reason, from the statuses and the failure message."""
     if limit_hit(job):
@@ -60,7 +75,7 @@ def may_resume_from(job: Job) -> str | None:
     if job.checkpointed:
         return "its checkpoints"
     if job.hints.own_checkpoints:
-        return "checkpoints of its script's own"
+        return "checkpoints or outputs of its script's own"
     if any(upload.mode == _CONTINUOUS for upload in job.uploads):
         return "outputs that were uploaded while it ran"
     return None

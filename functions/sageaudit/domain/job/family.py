@@ -17,6 +17,7 @@ from sageaudit.domain.job import fields
 from sageaudit.domain.job.buckets import CODE_INPUTS, s3_inputs
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.job.user_settings import entry_point
 
 FAMILY_VERSION = 2
@@ -52,6 +53,14 @@ def family(job: Job, tag: str | None = None) -> str:
     return "/".join(
         (job.kind.value, repository(job.image) or "-", job.entry_point or "-", stem(job.name))
     )
+
+
+def shared_name(name: str) -> str:
+    """The name that a family shares with others: `tuning/<stem>` of a tuning job's ARN, as each
+    tuning job is a family of its own; any other name is its own.
+    """
+    ref = JobRef.from_arn(name)
+    return name if ref is None else f"{ref.kind.value}/{stem(ref.name)}"
 
 
 def repository(image: str | None) -> str | None:

@@ -66,6 +66,9 @@ _MODEL_NAMES = frozenset({"checkpoint", "ckpt", "model_checkpoint", "model_ckpt"
 """Names that may mean a published model as well as a folder of the user's."""
 _SAVES = re.compile(r"save_(?:steps|strategy|interval|total_limit|epochs?|every\w*|freq\w*)\Z")
 _CHECKPOINT_PLACE = re.compile(r"/opt/ml/checkpoints|s3://\S{0,200}(?:checkpoint|ckpt)")
+_OUTPUT_PLACES = frozenset({"output_dir", "save_dir", "default_root_dir", "output_s3_uri"})
+"""Where Transformers, Lightning and scripts of AWS's examples write, under these very names. In S3
+it is an output of the script's own, which SageMaker neither makes nor reports."""
 _NOT_LOADING = frozenset({"preprocessing", "ray", "ps", "env", "rollout", "mirrored"})
 _DECLINES = frozenset({"decay", "annealing", "schedule", "scheduler"})
 _NOT_A_RATE = frozenset({"noise", "beta", "eval", "save", "logging", "batch"})
@@ -166,6 +169,8 @@ def _saves(setting: UserSetting) -> bool:
     if not setting.on or setting.words & _NOT_SAVED:
         return False
     if _CHECKPOINT_PLACE.search(setting.text) or _SAVES.search(setting.name):
+        return True
+    if setting.leaf in _OUTPUT_PLACES and setting.text.startswith("s3://"):
         return True
     if setting.leaf in _MODEL_NAMES:
         return setting.text == "true" or setting.text.startswith("/")

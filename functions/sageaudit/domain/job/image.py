@@ -55,6 +55,7 @@ Python SDK's image_uri_config/huggingface.json."""
 _KEPT = 32
 """Names of images that are taken apart once, as each type that a run is tried on asks again."""
 _TRAINS = re.compile(r"(?:huggingface-)?(pytorch|tensorflow|mxnet)-training")
+_CLUSTER_FRAMEWORKS = {"spark": "Spark", "ray": "Ray", "dask": "Dask"}
 _GENERAL = frozenset({"p2", "p3", "g4dn", "g5"})
 """What the guide says of most algorithms."""
 
@@ -63,6 +64,15 @@ def tag(image: str | None) -> str:
     """An image's tag; empty without one."""
     last = (image or "").split("@", 1)[0].rpartition("/")[2]
     return last.partition(":")[2]
+
+
+def cluster_framework(image: str | None, entry_point: str | None = None) -> str | None:
+    """The framework that makes one cluster of several instances and splits work itself, by a name.
+
+    A name that only contains such a word counts too.
+    """
+    names = f"{image or ''} {entry_point or ''}".lower()
+    return next((name for word, name in _CLUSTER_FRAMEWORKS.items() if word in names), None)
 
 
 @lru_cache(maxsize=_KEPT)

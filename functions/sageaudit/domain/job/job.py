@@ -18,6 +18,7 @@ from sageaudit.domain.job.parts import (
     Upload,
     WarmPool,
 )
+from sageaudit.domain.job.settings import SettingValue
 
 
 class Purchase(enum.StrEnum):
@@ -65,12 +66,21 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One occurrence of a phase; `seconds` is None while it lasts or when its end is unknown."""
+    """One occurrence of a phase; `seconds` is None while it lasts or when its end is unknown.
+
+    `repeated`: it repeats a download after an interruption, which is not billed.
+    """
 
     name: str
     started_at: datetime | None
     seconds: Decimal | None
     billed: bool
+    repeated: bool = False
+
+    @property
+    def not_billed_because(self) -> str | None:
+        """Why a phase in which instances worked is not billed; None for any other."""
+        return "repeated after an interruption" if self.repeated else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +96,8 @@ class InstanceGroup:
 class Hints:
     """Flags derived from hyperparameters, environment and image; none of their values is kept.
 
-    `mixed_precision`: signs of 16 bits or less, `fp8` of 8.
+    `mixed_precision`: signs of 16 bits or less, `fp8` of 8. `own_checkpoints`: of checkpoints, or
+    other outputs in S3, that the script writes itself.
     `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi", ... or None for no sign.
     `schedule`: "cosine" or "linear", which gain late. False means no sign, not a proof.
     """
@@ -120,6 +131,7 @@ class Hints:
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
 _WORK = frozenset({"Downloading", "Training", "Uploading"})
+_ENDS_AN_ATTEMPT = frozenset({"Interrupted", "Restarting"})
 FINISHED = frozenset({"Completed", "Failed", "Stopped", "DeleteFailed"})
 """The terminal states of every kind of job."""
 
@@ -170,6 +182,11 @@ class Job:
     free: str | None = None
     """Why AWS does not bill it (built-in Debugger rules), or None."""
     tags: Mapping[str, str] = field(default_factory=dict)
+    tags_set: Mapping[str, bool] = field(default_factory=dict)
+    """Whether a tag has a value, of those that are known; the value need not be kept."""
+    settings: Mapping[str, Mapping[str, SettingValue]] = field(default_factory=dict)
+    """What a policy may require: by setting, the values at its paths, of a tuning job one a
+    definition. Without a setting that the answer says nothing of."""
     fingerprint: str | None = None
     data_pinned: bool | None = None
     """True when all inputs name a version, so that the same inputs mean the same data."""
@@ -230,8 +247,32 @@ class Job:
         return sum(phase.name == "Interrupted" for phase in self.phases)
 
     def phase_s(self, name: str) -> Decimal | None:
-        """Total seconds of a phase over its occurrences; None when one of them is unknown."""
-        return whole_sum(phase.seconds for phase in self.phases if phase.name == name)
+        """Total seconds of a phase over its occurrences, without repeated downloads, which are not
+        billed; None when one of them is unknown.
+        """
+        occurrences = (phase for phase in self.phases if phase.name == name)
+        return whole_sum(phase.seconds for phase in occurrences if not phase.repeated)
+
+    @property
+    def billed_phases_s(self) -> Decimal | None:
+        """Seconds of the billed phases together, as the clock counts them; None when one is unknown
+        or there are none. On spot fewer are billed (`billable_s`).
+        """
+        billed = [phase.seconds for phase in self.phases if phase.billed]
+        return whole_sum(billed) if billed else None
+
+    @property
+    def ran_s(self) -> Decimal | None:
+        """Seconds in which its instances worked, over all attempts and without waits: the billed
+        phases and the repeated downloads. None when one is unknown or there are none.
+        """
+        running = [phase.seconds for phase in self.phases if phase.billed or phase.repeated]
+        return whole_sum(running) if running else None
+
+    @property
+    def began_again(self) -> bool:
+        """Whether it has several attempts: spot capacity was taken back, or AWS restarted it."""
+        return any(phase.name in _ENDS_AN_ATTEMPT for phase in self.phases)
 
     @property
     def instances(self) -> str | None:

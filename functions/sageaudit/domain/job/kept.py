@@ -10,25 +10,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sageaudit.domain.job import fields, hints
 from sageaudit.domain.job.buckets import bucket_of, data_pinned
 from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.family import fingerprint, settings_of, stem
-from sageaudit.domain.job.kept_fields import FIELDS, KeptAs, walked
+from sageaudit.domain.job.kept_fields import FIELDS, UNKNOWN, KeptAs, walked
 from sageaudit.domain.job.kinds import kind_of
 from sageaudit.domain.job.ref import JOB_NAME
+from sageaudit.domain.job.settings import mark_not_set
 from sageaudit.domain.job.user_settings import entry_point, script
 from sageaudit.domain.privacy import token_shapes
-from sageaudit.domain.privacy.token_shapes import WITHHELD, is_name
+from sageaudit.domain.privacy.token_shapes import WITHHELD, is_name, is_tag
 
 DERIVED = "Derived"
 """The key of what a kept answer has in place of its settings; AWS has no such key."""
 TUNED_FOR = "_tuning_objective_metric"
 """The hyperparameter in which a tuning job gives its trials the name of their objective."""
-UNKNOWN = "Unknown"
-"""In place of a state that the packaged service model does not have."""
 PINNED = "?versionId=kept"
 """In place of what names a version of the data in an address."""
 _TAGS = """
@@ -36,6 +36,8 @@ sageaudit:ignore sageaudit:deadline sagemaker:pipeline-step-name sagemaker:pipel
 """
 TAGS = frozenset(_TAGS.split())
 """Names of tags that audits read under every policy."""
+TAG_SET, TAG_NOT_SET = "(set)", "(not set)"
+"""What is kept of a required tag whose value is not kept; AWS takes no parentheses in a tag."""
 _WORDS = """
 Completed InProgress Failed Stopping Stopped Deleting DeleteFailed
 Starting LaunchingMLInstances PreparingTrainingStack Downloading DownloadingTrainingImage Training
@@ -60,21 +62,64 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{64}|fpr-[a-z]{10}")
 def keep(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
     """The kept form of a Describe* answer, as JSON; kept once more it is the same.
 
+    AWS's own answer is whole: a setting that it lacks is not set, which is kept as null.
+
     `key`: that of the fingerprint, without which there is none. Raises Malformed where a field has
     an impossible value.
     """
     kept = walked(answer, FIELDS, _read)
+    kind = kind_of(answer)
+    if kind is not None and DERIVED not in answer:
+        mark_not_set(kind, kept)
     kept[DERIVED] = _derived(answer, kept, key)
     return kept
 
 
+@dataclass(frozen=True, slots=True)
+class TagNames:
+    """The tags that audits read: those whose values are kept, and those that a policy requires."""
+
+    values: frozenset[str]
+    required: frozenset[str] = frozenset()
+
+
 def kept_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> dict[str, str]:
-    """The tags of these names, or of all, whose names and values have the shape of a name."""
+    """The tags of these names, or of all, that look like what AWS accepts and like no token."""
     return {
         name: value
         for name, value in tags.items()
-        if (names is None or name in names) and is_name(name) and (not value or is_name(value))
+        if (names is None or name in names) and is_tag(name) and (not value or is_tag(value))
     }
+
+
+def audited_tags(tags: Mapping[str, str], names: TagNames, *, all_read: bool) -> dict[str, str]:
+    """The same, with a mark for each required tag without a kept value.
+
+    `all_read`: `tags` are all that the job has, so that others are not set.
+    """
+    kept = kept_tags(tags, names.values)
+    for name in sorted(names.required - kept.keys()):
+        if name in tags:
+            kept[name] = _mark(tags[name])
+        elif all_read:
+            kept[name] = TAG_NOT_SET
+    return kept
+
+
+def split_tags(kept: Mapping[str, str]) -> tuple[dict[str, str], dict[str, bool]]:
+    """The kept values, and of each tag that is known whether it is set: whether it has a value."""
+    values = {name: value for name, value in kept.items() if value not in {TAG_SET, TAG_NOT_SET}}
+    return values, {name: _mark(value) == TAG_SET for name, value in kept.items()}
+
+
+def unread_tags(tags: Mapping[str, str], names: TagNames) -> list[str]:
+    """The names of tags with a value that is not kept, because it looks like a token."""
+    kept = kept_tags(tags, names.values)
+    return sorted(name for name in names.values if tags.get(name) and name not in kept)
+
+
+def _mark(value: str) -> str:
+    return TAG_NOT_SET if value == TAG_NOT_SET or not value.strip() else TAG_SET
 
 
 def _read(field: KeptAs, section: Mapping[str, Any], key: str) -> Any:

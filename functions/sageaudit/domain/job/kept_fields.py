@@ -12,6 +12,9 @@ from typing import Any
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind
 
+UNKNOWN = "Unknown"
+"""In place of a state that the packaged service model does not have."""
+
 
 class KeptAs(enum.Enum):
     """How a field is kept. A member whose value is a text is shown by design: what it shows."""
@@ -47,10 +50,35 @@ _CLUSTER: Shape = {
     "SelectedInstanceType": KeptAs.TYPE,
     "SelectedInstanceCount": KeptAs.COUNT,
     "VolumeSizeInGB": KeptAs.COUNT,
+    "VolumeKmsKeyId": KeptAs.GIVEN,
 }
+_NETWORK: Shape = {
+    "VpcConfig": KeptAs.GIVEN,
+    "EnableNetworkIsolation": KeptAs.SWITCH,
+    "EnableInterContainerTrafficEncryption": KeptAs.SWITCH,
+}
+_STOPPING = dict.fromkeys(("MaxRuntimeInSeconds", "MaxWaitTimeInSeconds"), KeptAs.COUNT)
+_KEEP_ALIVE = {"KeepAlivePeriodInSeconds": KeptAs.COUNT}
+_RETRIES = {"MaximumRetryAttempts": KeptAs.COUNT}
+_OUTPUT: Shape = {"CompressionType": KeptAs.STATE, "KmsKeyId": KeptAs.GIVEN}
 _S3: Shape = {"S3Uri": KeptAs.ADDRESS, "S3DataDistributionType": KeptAs.STATE}
 _OBJECTIVE: Shape = {"MetricName": KeptAs.METRIC, "Type": KeptAs.STATE}
 _RULE: Shape = {"RuleConfigurationName": KeptAs.RULE, "InstanceType": KeptAs.TYPE}
+_DEFINITION: Shape = {
+    **_NETWORK,
+    "AlgorithmSpecification": {"TrainingInputMode": KeptAs.STATE},
+    "ResourceConfig": {
+        "VolumeSizeInGB": KeptAs.COUNT,
+        "VolumeKmsKeyId": KeptAs.GIVEN,
+        **_KEEP_ALIVE,
+    },
+    "OutputDataConfig": _OUTPUT,
+    "CheckpointConfig": {"S3Uri": KeptAs.ADDRESS},
+    "StoppingCondition": _STOPPING,
+    "RetryStrategy": _RETRIES,
+    "EnableManagedSpotTraining": KeptAs.SWITCH,
+}
+"""What a tuning job asks for each of its training jobs, as far as a policy may require it."""
 FIELDS: Shape = {
     # Every kind.
     **{kind.row.name_key: KeptAs.JOB for kind in JobKind},
@@ -63,10 +91,9 @@ FIELDS: Shape = {
     **dict.fromkeys(
         ("TuningJobArn", "AutoMLJobArn", "LabelingJobArn", "MonitoringScheduleArn"), KeptAs.ARN
     ),
-    "StoppingCondition": dict.fromkeys(
-        ("MaxRuntimeInSeconds", "MaxWaitTimeInSeconds"), KeptAs.COUNT
-    ),
+    "StoppingCondition": _STOPPING,
     # Training jobs.
+    **_NETWORK,
     "SecondaryStatus": KeptAs.STATE,
     "AlgorithmSpecification": {
         "TrainingImage": KeptAs.IMAGE,
@@ -76,7 +103,7 @@ FIELDS: Shape = {
     },
     "ResourceConfig": {
         **_CLUSTER,
-        "KeepAlivePeriodInSeconds": KeptAs.COUNT,
+        **_KEEP_ALIVE,
         "InstanceGroups": [{**_INSTANCES, "InstanceGroupName": KeptAs.GROUP}],
         "TrainingPlanArn": KeptAs.GIVEN,
         "InstancePreferences": [{"InstanceType": KeptAs.TYPE, "TrainingPlanArns": KeptAs.GIVEN}],
@@ -91,8 +118,9 @@ FIELDS: Shape = {
             },
         }
     ],
-    "OutputDataConfig": {"CompressionType": KeptAs.STATE},
+    "OutputDataConfig": _OUTPUT,
     "CheckpointConfig": {"S3Uri": KeptAs.ADDRESS},
+    "RetryStrategy": _RETRIES,
     "ModelArtifacts": {"S3ModelArtifacts": KeptAs.GIVEN},
     "WarmPoolStatus": {
         "Status": KeptAs.STATE,
@@ -116,22 +144,25 @@ FIELDS: Shape = {
     "DebugRuleConfigurations": [_RULE],
     # Processing jobs.
     "ProcessingResources": {"ClusterConfig": _CLUSTER},
+    "NetworkConfig": _NETWORK,
     "AppSpecification": {"ImageUri": KeptAs.IMAGE},
     "ProcessingInputs": [
         {"InputName": KeptAs.CHANNEL, "S3Input": {**_S3, "S3InputMode": KeptAs.STATE}}
     ],
     "ProcessingOutputConfig": {
+        "KmsKeyId": KeptAs.GIVEN,
         "Outputs": [
             {
                 "OutputName": KeptAs.CHANNEL,
                 "AppManaged": KeptAs.SWITCH,
                 "S3Output": {"S3UploadMode": KeptAs.STATE},
             }
-        ]
+        ],
     },
     # Transform jobs.
     "ModelName": KeptAs.MODEL,
-    "TransformResources": _INSTANCES,
+    "TransformResources": {**_INSTANCES, "VolumeKmsKeyId": KeptAs.GIVEN},
+    "TransformOutput": {"KmsKeyId": KeptAs.GIVEN},
     "TransformInput": {"DataSource": {"S3DataSource": {"S3Uri": KeptAs.ADDRESS}}},
     "BatchStrategy": KeptAs.STATE,
     **dict.fromkeys(("MaxConcurrentTransforms", "MaxPayloadInMB"), KeptAs.COUNT),
@@ -144,7 +175,8 @@ FIELDS: Shape = {
             ("MaxNumberOfTrainingJobs", "MaxParallelTrainingJobs"), KeptAs.COUNT
         ),
     },
-    "TrainingJobDefinitions": [{"TuningObjective": _OBJECTIVE}],
+    "TrainingJobDefinition": _DEFINITION,
+    "TrainingJobDefinitions": [{"TuningObjective": _OBJECTIVE, **_DEFINITION}],
     "TrainingJobStatusCounters": dict.fromkeys(
         ("Completed", "InProgress", "RetryableError", "NonRetryableError", "Stopped"), KeptAs.COUNT
     ),

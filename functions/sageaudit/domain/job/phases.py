@@ -2,13 +2,14 @@
 
 A training job's come from its secondary status transitions.
 Downloading (with the image pull), Training, Uploading and Stopping are billed; Starting, Pending
-and Interrupted are waiting time. Source: AWS blog "Analyze Amazon SageMaker spend", part 4;
-59 of 59 recorded jobs, whose training seconds are exactly Downloading to the end of Uploading.
+and Interrupted are waiting time. Of managed spot "any repeated Downloading phases that occurred due
+to interruption are not charged". Source: AWS blog "Analyze Amazon SageMaker spend", part 4; 59 of
+59 recorded jobs, whose training seconds are exactly Downloading to the end of Uploading.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -18,7 +19,8 @@ from sageaudit.domain.job import fields
 from sageaudit.domain.job.job import Job, Phase, seconds_between, whole_sum
 from sageaudit.domain.job.kinds import BILLED_KINDS
 
-_RUNNING = frozenset({"Downloading", "DownloadingTrainingImage", "Training", "Uploading"})
+_DOWNLOADS = frozenset({"Downloading", "DownloadingTrainingImage"})
+_RUNNING = _DOWNLOADS | {"Training", "Uploading"}
 _BILLED = _RUNNING | {"Stopping"}
 _WAITS = "Starting Pending LaunchingMLInstances PreparingTrainingStack Interrupted Restarting"
 _WAITING = frozenset(_WAITS.split())
@@ -51,7 +53,20 @@ def from_transitions(
             end = after  # phases follow each other: an overlap would be billed twice
         seconds = seconds_between(begun, end) if end else None
         phases.append(Phase(name, begun, seconds, _is_billed(name, begun, started_at, ended_at)))
-    return tuple(phases)
+    return tuple(_without_repeats(phases))
+
+
+def _without_repeats(phases: Iterable[Phase]) -> Iterator[Phase]:
+    """Marks each download after an interruption as not billed, if one came before it."""
+    downloaded = interrupted = False
+    for phase in phases:
+        interrupted |= downloaded and phase.name == "Interrupted"
+        if phase.name not in _DOWNLOADS:
+            yield phase
+            continue
+        downloaded |= phase.billed
+        repeated = interrupted and phase.billed
+        yield replace(phase, billed=phase.billed and not repeated, repeated=repeated)
 
 
 def run_of(transitions: Sequence[Mapping[str, Any]]) -> tuple[datetime | None, datetime | None]:

@@ -16,15 +16,17 @@ from typing import Any, Literal
 
 from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Exemption, Severity
-from sageaudit.domain.job.kept import TAGS
+from sageaudit.domain.job.kept import TAGS, TagNames
 from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.policy import digest, discounts, members, watch
+from sageaudit.domain.policy import digest, discounts, members, require, watch
 from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.members import Members
+from sageaudit.domain.policy.require import Requirement
 from sageaudit.domain.policy.routes import (
     ChannelChoice,
+    JobSubject,
     Routes,
     own_topic,
     parse_channels,
@@ -59,12 +61,13 @@ _ID = re.compile(r"SA\d{3}\Z", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class RuleChoices:
-    """`[rules]` of a policy, or of one of its sections."""
+    """`[rules]` and `[require]` of a policy, or of one of its sections."""
 
     off: frozenset[str] = frozenset()
     on: frozenset[str] = frozenset()
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     severities: Mapping[str, Severity] = field(default_factory=dict)
+    require: Mapping[str, Requirement] = field(default_factory=dict)
 
     def then(self, later: RuleChoices) -> RuleChoices:
         """These choices overridden by a later section's; its `on` cancels an earlier `off`."""
@@ -77,6 +80,7 @@ class RuleChoices:
                 for rule in rules
             },
             severities={**self.severities, **later.severities},
+            require={**self.require, **later.require},
         )
 
 
@@ -127,6 +131,8 @@ class Policy:
     """Rules that are off unless they are listed here."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
     """By rule name: replaces the severity by dollars."""
+    require: Mapping[str, Requirement] = field(default_factory=dict)
+    """By path: what an organisation demands of its jobs."""
     objectives: Mapping[str, Direction] = field(default_factory=dict)
     """By metric name: whether more or less is better."""
     commitment_usd_per_hour: Decimal | None = None
@@ -146,16 +152,35 @@ class Policy:
     version: str = "default"
 
     @property
-    def tags_read(self) -> frozenset[str]:
-        """The names of the tags that audits read under this policy; no other is kept."""
+    def tags_read(self) -> TagNames:
+        """The names of the tags that audits read under this policy; no other is kept.
+
+        Of a tag that is only required to be set, the value is not kept.
+        """
         sections = (one.tag[0] for one in (*self.sections, *self.routes.rows) if one.tag)
         family = () if self.family_tag is None else (self.family_tag,)
-        return TAGS.union(self.owner_tags, self.tags_shown, sections, family)
+        values = TAGS.union(self.owner_tags, self.tags_shown, sections, family)
+        tables = [self.require, *(section.rules.require for section in self.sections)]
+        required = [one for table in tables for one in table.values() if one.tag is not None]
+        compared = (one.tag for one in required if one.tag and one.reads_value)
+        return TagNames(values.union(compared), frozenset(one.tag for one in required if one.tag))
 
     @property
     def max_per_hour(self) -> dict[str, int]:
         """By name, of the channels that hold messages: how many are sent in an hour."""
         return {n: one.max_per_hour for n, one in self.channels.items() if one.max_per_hour}
+
+    @property
+    def has_job_lines(self) -> bool:
+        """Whether a channel or a route asks for a line about each job that ends."""
+        of_channels = any(channel.every_job for channel in self.channels.values())
+        return of_channels or any(row.every_job for row in self.routes.rows)
+
+    def job_line_channels(self, job: JobSubject) -> tuple[str, ...]:
+        """The channels that get a line about this job, each once."""
+        own = (name for name, channel in self.channels.items() if channel.every_job)
+        routes = (row for row in self.routes.rows if row.every_job and row.selects(job))
+        return tuple(dict.fromkeys([*own, *(name for row in routes for name in row.to)]))
 
     def shown(self, tags: Mapping[str, str]) -> dict[str, str | None]:
         """The values of the cost tags, None for one that the job does not have."""
@@ -164,13 +189,15 @@ class Policy:
     def owner(self, tags: Mapping[str, str]) -> str | None:
         """The value of the job's first owner tag; of an ARN, only the last part."""
         for tag in self.owner_tags:
-            if value := tags.get(tag):
+            if (value := tags.get(tag)) and not value.isspace():
                 return value.rsplit("/", 1)[-1] if value.startswith("arn:") else value
         return None
 
     def for_job(self, account: str | None, family: str, tags: Mapping[str, str]) -> Policy:
         """The policy for one job; later sections override earlier ones."""
-        rules = RuleChoices(self.rules_off, self.rules_on, self.thresholds, self.severities)
+        rules = RuleChoices(
+            self.rules_off, self.rules_on, self.thresholds, self.severities, self.require
+        )
         for section in self.sections:
             if section.matches_job(account, family, tags):
                 rules = rules.then(section.rules)
@@ -180,6 +207,7 @@ class Policy:
             rules_on=rules.on,
             thresholds=rules.thresholds,
             severities=rules.severities,
+            require=rules.require,
         )
 
 
@@ -214,6 +242,7 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
         rules_off=rules.off,
         rules_on=rules.on,
         severities=rules.severities,
+        require=require.parse(reader.within("require")),
         thresholds=rules.thresholds,
         sections=tuple(_section(row, known) for row in reader.tables("for")),
         objectives=_objectives(reader.within("objectives")),
@@ -294,11 +323,12 @@ def _limits(reader: TableReader) -> SeverityLimits:
 def _section(reader: TableReader, known: Catalogue) -> Section:
     """One `[[for]]`."""
     of_jobs, rules = conditions(reader), _rule_choices(reader.within("rules"), known)
+    rules = replace(rules, require=require.parse(reader.within("require")))
     reader.done()
     if of_jobs == Conditions():
         raise BadPolicy(f"{named(reader.at)} needs family, tag or account", reader.at)
     if rules == RuleChoices():
-        raise BadPolicy(f"{named(reader.at)} has no rules", reader.at)
+        raise BadPolicy(f"{named(reader.at)} has no rules, and requires nothing", reader.at)
     return Section(of_jobs.family, of_jobs.tag, of_jobs.account, rules)
 
 

@@ -32,8 +32,10 @@ CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
 _NAME = re.compile(rf"{CHANNEL_NAME}\Z")
 _LONGEST_NAME = 20
 """Of a channel: the environment of a function has 4 KB for the URLs of all their queues."""
-_CONDITIONS = ("account", "tag", "owner", "family", "kind", "rule", "min_severity",
+_CONDITIONS = ("account", "tag", "owner", "family", "kind", "rule", "min_month_severity",
                "min_usd_per_month")  # fmt: skip
+_OF_ADVICE = _CONDITIONS[_CONDITIONS.index("rule") :]
+"""The conditions about what a message says, which a line about a job does not have."""
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}\Z")
 _TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}\Z")
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+\Z")
@@ -44,7 +46,8 @@ class ChannelChoice:
     """One channel. `secret`: the name of the secret with its webhook's address.
 
     `topic_arn` is None for the topic that the stack makes; `key_arn`: an own KMS key of the topic.
-    `max_per_hour`: the messages above it are held; None holds none.
+    `max_per_hour`: the messages above it are held; None holds none. `every_job`: it gets a line
+    about each job that ends.
     """
 
     service: Service
@@ -52,17 +55,24 @@ class ChannelChoice:
     topic_arn: str | None = None
     key_arn: str | None = None
     max_per_hour: int | None = None
+    every_job: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """What the routes ask of a message. `usd` is a month's, None where it is not known."""
+class JobSubject:
+    """What the routes ask of the job that a message is about."""
 
     account: str | None
     family: str
     tags: Mapping[str, str]
     owner: str | None
     kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subject(JobSubject):
+    """What the routes ask of a message. `usd` is a month's, None where it is not known."""
+
     rule: str
     severity: Severity
     usd: Decimal | None
@@ -70,14 +80,18 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Route(Conditions):
-    """A `[[route]]`: a message that matches all of its conditions goes to these channels."""
+    """A `[[route]]`: a message that matches all of its conditions goes to these channels.
+
+    With `every_job`, they also get a line about each job that matches.
+    """
 
     owner: str | None = None
     kind: str | None = None
     rule: str | None = None
-    min_severity: Severity | None = None
+    min_month_severity: Severity | None = None
     min_usd_per_month: Decimal | None = None
     to: tuple[str, ...] = ()
+    every_job: bool = False
 
     @property
     def of_jobs(self) -> bool:
@@ -86,18 +100,21 @@ class Route(Conditions):
 
     def matches(self, one: Subject) -> bool:
         """Whether the message matches. Dollars that are not known reach no amount."""
+        return self.selects(one) and self.matches_advice(one.rule, one.severity, one.usd)
+
+    def selects(self, job: JobSubject) -> bool:
+        """Whether the job matches the conditions about jobs."""
         return (
-            self.matches_job(one.account, one.family, one.tags)
-            and self.owner in {None, one.owner}
-            and self.kind in {None, one.kind}
-            and self.matches_advice(one.rule, one.severity, one.usd)
+            self.matches_job(job.account, job.family, job.tags)
+            and self.owner in {None, job.owner}
+            and self.kind in {None, job.kind}
         )
 
     def matches_advice(self, rule: str, severity: Severity, usd: Decimal | None) -> bool:
         """Whether an advice, and what it comes to in a month, match what is said of these."""
         return (
             self.rule in {None, rule}
-            and (self.min_severity is None or severity.rank >= self.min_severity.rank)
+            and (self.min_month_severity is None or severity.rank >= self.min_month_severity.rank)
             and (
                 self.min_usd_per_month is None
                 or (usd is not None and usd >= self.min_usd_per_month)
@@ -105,7 +122,7 @@ class Route(Conditions):
         )
 
     def __str__(self) -> str:
-        """Its conditions: `tag team=vision, min_severity medium`."""
+        """Its conditions: `tag team=vision, min_month_severity medium`."""
         named = {key: getattr(self, key) for key in _CONDITIONS} | {
             "tag": self.tag and "=".join(self.tag)
         }
@@ -129,6 +146,11 @@ class Routes:
 
     default: tuple[str, ...] = (OWN_TOPIC,)
     rows: tuple[Route, ...] = ()
+
+    @property
+    def ask_tags(self) -> bool:
+        """Whether a route asks for a tag, which alone needs the job's own tags."""
+        return any(row.tag for row in self.rows)
 
     def of(self, message: Subject) -> Destination:
         """Where a message goes."""
@@ -173,7 +195,7 @@ def _channel(reader: TableReader, name: str) -> ChannelChoice:
     most = reader.take("max_per_hour", int, None if service == "sns" else _MAX_PER_HOUR)
     if most is not None and (isinstance(most, bool) or most < 1):
         raise reader.refusal("max_per_hour", "is not a number from 1 on")
-    own = {"max_per_hour": most}
+    own = {"max_per_hour": most, "every_job": reader.take("every_job", bool, default=False)}
     if service == "sns":
         choice = _topic(reader, name, own)
     else:
@@ -237,21 +259,25 @@ def _route(
         owner=reader.take("owner", str, None),
         kind=_one_of(reader, "kind", [kind.value for kind in JobKind]),
         rule=_one_of(reader, "rule", [*sorted(rules), IDLE_RULE]),
-        min_severity=_severity(reader),
+        min_month_severity=_severity(reader),
         min_usd_per_month=reader.amount_if_any("min_usd_per_month"),
         to=to,
+        every_job=reader.take("every_job", bool, default=False),
     )
     reader.done()
     if not to:
         raise BadPolicy(f"{named(reader.at)} needs to, a list of channels", reader.at)
-    if route == Route(to=to):
-        known = ", ".join(sorted(reader.used - {"to"}))
+    if route == Route(to=to, every_job=route.every_job):
+        known = ", ".join(sorted(reader.used - {"to", "every_job"}))
         raise BadPolicy(f"{named(reader.at)} needs a condition: {known}", reader.at)
+    if route.every_job and (other := [key for key in _OF_ADVICE if key in reader.table]):
+        why = f"is about jobs, and {other[0]} is not: give the lines a route of their own"
+        raise reader.refusal("every_job", why)
     return route
 
 
 def _severity(reader: TableReader) -> Severity | None:
-    word = _one_of(reader, "min_severity", [*Severity])
+    word = _one_of(reader, "min_month_severity", [*Severity])
     return None if word is None else Severity(word)
 
 

@@ -75,8 +75,9 @@ class InstanceType:
 
     `gpu_peaks` is None without a data sheet; `gpu_ratios` are those that were measured of its GPU
     model and others. `kinds` are the job kinds that may use the type.
-    `efa`: supports an Elastic Fabric Adapter; None when unknown. `successors`: types of newer
-    generations that replace it, an editorial choice.
+    `efa`: supports an Elastic Fabric Adapter; None when unknown. `network_gbps`: the most gigabits
+    a second that its network carries. `successors`: types of newer generations that replace it, an
+    editorial choice.
     """
 
     name: str
@@ -94,6 +95,7 @@ class InstanceType:
     gpu_ratios: tuple[GpuRatio, ...] = ()
     kinds: frozenset[JobKind] = frozenset(BILLED_KINDS)
     efa: bool | None = None
+    network_gbps: Decimal | None = None
     successors: tuple[str, ...] = ()
     local_gb: int | None = None
     """The size of its local NVMe storage; None where it has none or the size is not known."""

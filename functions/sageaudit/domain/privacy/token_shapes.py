@@ -41,7 +41,11 @@ _TOKEN = re.compile(
     )
     """
 )
-_NAME = re.compile(r"[\w][\w .:/+=@%#,()-]{0,255}\Z")
+_SIGNS = r"\w .:/+=@%#,()-"
+_SPACES = "\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+"""Unicode's separators (\\p{Z}) beside the space: AWS takes them in tags."""
+_NAME = re.compile(rf"\w[{_SIGNS}]{{0,255}}\Z")
+_TAG = re.compile(rf"[{_SPACES}{_SIGNS}]{{1,256}}\Z")
 _HEXADECIMAL = re.compile(r"(?=[a-fA-F]{0,32}[0-9])[0-9a-fA-F]{32,}")
 _RUN = re.compile(r"[A-Za-z0-9]{20,}")
 
@@ -61,10 +65,21 @@ def is_name(text: str) -> bool:
 
     Letters that only look different, such as full-width ones, are read as what they look like.
     """
+    return _NAME.match(text) is not None and not _has_token(text)
+
+
+def is_tag(text: str) -> bool:
+    """The same for the name or value of a tag, which AWS lets begin with a sign or a space.
+
+    AWS takes letters, digits, separators and `_.:/=+-@` (Tag in SageMaker's service model).
+    """
+    return _TAG.match(text) is not None and not _has_token(text)
+
+
+def _has_token(text: str) -> bool:
     plain = unicodedata.normalize("NFKC", text[:300])
-    return (
-        _NAME.match(text) is not None
-        and _TOKEN.search(plain) is None
+    return not (
+        _TOKEN.search(plain) is None
         and _HEXADECIMAL.search(plain) is None
         and not any(_is_mixed(run) for run in _RUN.findall(plain))
     )

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, LineDocument
+from sageaudit.domain.audit.bill_document import LineDocument
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.domain.reconcile.usage_type import Usage, of_job, parsed
 
 _TYPE = re.compile(r"\bml\.[a-z0-9-]+\.[a-z0-9-]+")
+HOURS = "Hrs"
+"""The unit of instance hours in bills and price lists."""
 _MONTH = re.compile(r"\b\d{4}-\d{2}\b(?!-)")
 """A month that is not the start of a date: notes name the dates of prices too."""
 
@@ -86,6 +89,21 @@ def lines_of(document: AuditDocument, month: str | None) -> Iterator[AuditedLine
             crosses=started != ended,
             estimated=line["price_kind"] == "estimate",
         )
+
+
+def usage_type_of(line: AuditedLine) -> str:
+    """The usage type as Cost Explorer lists it, such as USE1-Train:ml.m5.large.
+
+    Without the prefix of its region if that is not known. AWS documents none for warm pools.
+    """
+    if line.usage_type is not None:
+        return line.usage_type
+    return line.usage.text if line.usage else f"{line.item.replace('_', ' ')}, usage type unknown"
+
+
+def unit_of(usage_type: str) -> str:
+    """The unit of its quantity, as Cost Explorer writes it."""
+    return "GB-Mo" if "VolumeUsage" in usage_type or "storage" in usage_type else HOURS
 
 
 def _month_of(line: LineDocument, ended: str) -> str:

@@ -142,6 +142,21 @@ class Request:
         )
         return {k: v for k, v in pairs if isinstance(k, str) and isinstance(v, str)}
 
+    def tag(self, name: str) -> tuple[str | None, str | None]:
+        """The value of a tag, None without one; and why it is not known, else None."""
+        items = self.body.get("Tags")
+        later = items if isinstance(items, NotKnown) else None
+        for item in items if isinstance(items, list) else ():
+            if isinstance(item, NotKnown):
+                later = item
+            elif isinstance(item, Mapping):
+                key, value = item.get("Key"), item.get("Value")
+                if key == name and not isinstance(value, NotKnown):
+                    return (text(value).strip() or None), None
+                if isinstance(unknown := value if key == name else key, NotKnown):
+                    later = unknown
+        return None, None if later is None else f"it is not known yet ({later.why})"
+
 
 @dataclass(frozen=True, slots=True)
 class FoundRequests:

@@ -103,6 +103,10 @@ def _job(
 ) -> Request:
     """The request that the provider would send."""
     shape = CREATE[_JOBS[kind]]
+    later = unknown if isinstance(unknown, Mapping) else {}
+    if "tags_all" in {*values, *later}:  # with the provider's default tags
+        values = {**values, "tags": values.get("tags_all")}
+        unknown = {**later, "tags": later.get("tags_all", False)}
     return Request(
         kind=_JOBS[kind],
         body=_structure(model, shape, values, unknown),
@@ -175,7 +179,11 @@ def _value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
     if kind == "structure" and isinstance(value, Mapping):
         return _structure(model, shape, value, unknown)
     if kind == "list" and isinstance(value, Mapping) and of["member"]["shape"] == "Tag":
-        return [{"Key": key, "Value": tag} for key, tag in value.items()]
+        later = (
+            {key for key in unknown if _of(unknown, key)} if isinstance(unknown, Mapping) else {}
+        )
+        known = [{"Key": key, "Value": tag} for key, tag in value.items() if key not in later]
+        return [*known, *({"Key": key, "Value": _LATER} for key in sorted(later))]
     if kind == "list" and isinstance(value, list):
         later = unknown if isinstance(unknown, list) else []
         items = zip_longest(value, later[: len(value)], fillvalue=False)

@@ -23,6 +23,7 @@ from sageaudit.domain.usage.activity import (
     together,
 )
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.domain.usage.recurring import recurring_standstills
 from sageaudit.domain.usage.series import mean, pick_all
 
 _FILLS_OVER_S, _FILLS_BY, _RISES = 120, 0.3, 2
@@ -93,8 +94,13 @@ def _standing_tail(usage: Measurements, host: str) -> int:
     if usage.gpu_states.get(host, [None])[-1:] != [False]:
         return 0
     one = {m: {host: hosts[host]} for m, hosts in usage.series.items() if host in hosts}
-    stretches = replace(usage, hosts_expected=1, series=one).standstills()
-    return len(stretches[-1]) if stretches and stretches[-1].stop == usage.points else 0
+    return len(_standing(replace(usage, hosts_expected=1, series=one)))
+
+
+def _standing(usage: Measurements) -> range:
+    """The standstill that lasts to the end, unless it is a phase of the program."""
+    last = next((still for still in usage.standstills() if still.stop == usage.points), range(0))
+    return range(0) if last and last in recurring_standstills(usage) else last
 
 
 def opening_periods(usage: Measurements) -> int:
@@ -112,9 +118,7 @@ def idle_tail(usage: Measurements) -> range:
     """The longer of two: the periods up to the end in which every host is known to be idle, and the
     standstill that lasts to the end, in which a host may keep one core busy.
     """
-    stretches = usage.standstills()
-    standing = stretches[-1] if stretches and stretches[-1].stop == usage.points else range(0)
-    return max(asleep_tail(usage), standing, key=len)
+    return max(asleep_tail(usage), _standing(usage), key=len)
 
 
 def up_to_last_points(usage: Measurements) -> Measurements | None:
@@ -176,8 +180,10 @@ def works_in_earnest(usage: Measurements) -> list[bool]:
 
 
 def idle_middle(usage: Measurements) -> tuple[range, ...]:
-    """The standstills after which some host worked again."""
-    return tuple(still for still in usage.standstills() if still.stop < usage.points)
+    """The standstills after which some host worked again, without those of a program's phase."""
+    phase = recurring_standstills(usage)
+    middle = (still for still in usage.standstills() if still.stop < usage.points)
+    return tuple(still for still in middle if still not in phase)
 
 
 def idle_head(usage: Measurements) -> range:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sageaudit.domain.job.job import Job
@@ -15,13 +16,16 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import work_windows
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.privacy.token_shapes import is_name
+from sageaudit.domain.usage.host_types import hosts_by_type
 from sageaudit.domain.usage.measurements import (
     HOSTS_UNMAPPED,
+    TYPES_MIXED,
     Curve,
     Measurements,
     Metric,
     Missing,
     RawSeries,
+    TypeUse,
 )
 from sageaudit.domain.usage.series import Series, mean
 
@@ -29,6 +33,9 @@ _OVERSHOOT = 1.05
 """A busy core reads up to 100.8% in real recordings; more than 105% means a wrong core count."""
 _LARGEST = 2.0**360
 """The largest value that CloudWatch accepts; sums of larger ones would overflow."""
+_LARGE_GB = 60
+"""Smaller volumes are no fifth of a bill: 66 GB cost a quarter of ml.t3.medium ($0.05 an hour), the
+cheapest type."""
 NOT_ASKED = Missing("not_asked", "no rule judges it of this job")
 _MAX_POINTS = 100_000
 """69 days of minutes. Jobs end after 28 days: only broken timestamps reach this."""
@@ -51,6 +58,9 @@ def measure(
     raw = list(raw)
     series, note = _own_series(job, raw)
     vcpu, gpus, unmapped = per_host(job, types)
+    by_type: tuple[TypeUse, ...] = ()
+    if unmapped is HOSTS_UNMAPPED and len({group.instance_type for group in job.groups}) > 1:
+        by_type, unmapped = _by_type(job, series, types, absent)
     periods = {item.metric: item.period_s for item in sorted(series, key=lambda x: x.period_s)}
     leading = [periods[m.value] for m in (Metric.CPU, Metric.GPU) if m.value in periods]
     period_s = max(leading or periods.values(), default=None)
@@ -90,16 +100,35 @@ def measure(
         notes=(*notes, note) if note else notes,
         begins_at=datetime.fromtimestamp(grid[0], UTC) if grid else None,
         curves=dict(_curves(job, raw)),
+        by_type=by_type,
     )
 
 
+def _by_type(
+    job: Job, series: Sequence[RawSeries], types: Mapping[str, InstanceType], absent: Missing
+) -> tuple[tuple[TypeUse, ...], Missing]:
+    """What the hosts of each type used, and why nothing is said of all hosts together."""
+    found = hosts_by_type(job, series, types, absent)
+    if isinstance(found, Missing):
+        return (), found
+    uses = []
+    for name, hosts in found.items():
+        groups = tuple(group for group in job.groups if group.instance_type == name)
+        own = (item for item in series if item.host in hosts)
+        usage = measure(replace(job, groups=groups), own, types, absent=absent)
+        uses.append(TypeUse(name, usage))
+    return tuple(uses), TYPES_MIXED
+
+
 def disk_is_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
-    """Whether a rule may ask how full the disks were: those of a type with a disk of its own, or a
-    volume without copied data. Of processing jobs the family's next runs are compared by it.
+    """Whether a rule may ask how full the disks were: those of a type with a disk of its own, a
+    volume without copied data, or a large one. Of processing jobs the family's next runs are
+    compared by it.
     """
     known = (types.get(group.instance_type) for group in job.groups)
     own_disks = any(one is None or one.local_gb for one in known)
-    return own_disks or job.streams_data or job.kind is not JobKind.TRAINING
+    large = bool(job.channels) and (job.volume_gb or 0) >= _LARGE_GB
+    return own_disks or job.streams_data or large or job.kind is not JobKind.TRAINING
 
 
 def _first_point(found: Mapping[Metric, Mapping[str, Series]], points: int) -> int:

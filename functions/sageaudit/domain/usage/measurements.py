@@ -95,6 +95,19 @@ HOSTS_UNMAPPED = Missing(
     "hosts_unmapped", "CloudWatch does not say which host is in which of the job's instance groups"
 )
 
+TYPES_MIXED = Missing(
+    "types_mixed", "its hosts are of several types, and only whether each took part is judged"
+)
+"""Of hosts whose types are known: most rules judge hosts of one type."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeUse:
+    """What all hosts of one type used, in a cluster of several types."""
+
+    instance_type: str
+    usage: Measurements
+
 
 @dataclass(frozen=True)
 class Measurements:
@@ -116,6 +129,9 @@ class Measurements:
     """Start of the first period; None without a grid."""
     curves: Mapping[str, Curve] = field(default_factory=dict)
     """Algorithm metrics, such as a validation loss, by their own names; never cut."""
+    by_type: tuple[TypeUse, ...] = ()
+    """The same of each type's hosts, of the whole run, in a cluster of several types whose hosts
+    are told apart; empty in any other job."""
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -91,15 +91,13 @@ def _waterfall(total: Sums) -> Markup | None:
 
 def _rules(report: AccountReport) -> Markup | None:
     total, before = report.total, report.before
-    estimated = bool(total.estimated)
     rows = []
     for name, rule in ranked_rules(total):
-        avoidable, *others = map(str, of_rule(rule, estimated=estimated))
+        avoidable, *others = map(str, of_rule(rule))
         cells = [avoidable, *others, f"{rule.findings:,}"]
         if before:
             then = before.total.rules.get(name, RuleSums())
-            known = of_rule(then, estimated=bool(before.total.estimated))
-            cells.insert(1, _before(known[0]))
+            cells.insert(1, _before(of_rule(then)[0]))
         pieces = (Piece(rule.lost_usd, "lost"), Piece(rule.avoidable_usd, "avoidable"))
         rows.append(BarRow(_pick("Findings", name), pieces, cells))
     titles = ["Rule", "Avoidable", "Lost", "Possible", "Findings"]

@@ -7,7 +7,7 @@ screen while its texts keep their size.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sageaudit.domain.audit.sums import Sums
@@ -136,7 +136,7 @@ def waterfall(
         part = share(amount, total) if total and amount > 0 else ""
         low = min(left, left + amount)
         rows.append(BarRow(step, (Piece(abs(amount), kind),), (shown, part), start_usd=low))
-    needed = Figure(left, estimated=spend.estimated)
+    needed = replace(spend, usd=left, most_usd=None)
     part = share(left, total) if total and left >= 0 else ""
     rows.append(BarRow(rest, (Piece(left, "needed"),), (str(needed), part), strong=True))
     return bar_table(label, ("Step", "USD", "of the cost"), rows)

@@ -43,7 +43,7 @@ def findings(document: AuditDocument, *, short: bool) -> Markup | None:
     """All findings, those that count first. `short`: the first, without their facts."""
     found, repeated = findings_of(document)
     shown = found[:_SHORT_FINDINGS] if short else found
-    rest = f"+{len(found) - len(shown)} more: sageaudit report shows them for this job alone"
+    rest = f"+{len(found) - len(shown)} more, in the report of this job alone"
     notes = (rest if len(found) > len(shown) else None, repeated)
     parts = [
         *(_finding(one, document["job"]["kind"], short=short) for one in shown),

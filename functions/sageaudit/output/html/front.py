@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.comparison import Comparison
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket
@@ -17,17 +19,26 @@ from sageaudit.output.html.findings import codes
 from sageaudit.output.html.job_table import family_name
 from sageaudit.output.html.markup import Child, Markup, join, path, tag
 from sageaudit.output.html.page import section, tiles
-from sageaudit.output.text.amounts import of_sums
+from sageaudit.output.text.amounts import of_rule, of_sums
 from sageaudit.output.text.finding import parts_of
 from sageaudit.output.text.headline import (
     account_headline,
     coverage_headline,
+    judged_figure,
     judged_jobs,
     outside_words,
     part_of_judged,
     period_words,
 )
-from sageaudit.output.text.money import DOWN, NEAREST, Figure, share, signed
+from sageaudit.output.text.money import (
+    DOWN,
+    NEAREST,
+    Figure,
+    percent_change,
+    share,
+    signed,
+    together,
+)
 from sageaudit.output.text.notes import advice_words, price_dates
 from sageaudit.output.text.words import counted
 
@@ -38,7 +49,8 @@ _ZERO, _CENT = Decimal(0), Decimal("0.01")
 _NO_SUM = "not in the totals"
 _ADVISED = (
     "By the runs of 180 days. 30 days: the avoidable and lost dollars of what nobody followed yet."
-    " Predicted and measured: of all runs since it was followed. Each row stands alone."
+    " Predicted and measured: of all runs since it was followed; until it was undone, if ended."
+    " Each row stands alone."
 )
 _NEW = "Nothing is compared: the history does not cover the {days} before."
 
@@ -77,7 +89,7 @@ def _card(report: AccountReport, advice: FirstChange) -> Markup:
     return tag(
         "article",
         tag("h3", tag("bdi", path(family_name(advice.family)))),
-        tag("p", _worth(report, sums, rule, Bucket(advice.fix.finding["bucket"])), class_="amount"),
+        tag("p", _worth(report, rule, Bucket(advice.fix.finding["bucket"])), class_="amount"),
         tag("p", finding.summary),
         tag("div", (codes(kind, way) for _, way in ways if way), class_="fix"),
         [tag("p", title) for title, way in ways if not way],
@@ -86,14 +98,16 @@ def _card(report: AccountReport, advice: FirstChange) -> Markup:
     )
 
 
-def _worth(report: AccountReport, sums: Sums, rule: RuleSums, bucket: Bucket) -> Markup:
+def _worth(report: AccountReport, rule: RuleSums, bucket: Bucket) -> Markup:
     """`about $220 a month, avoidable`; `$10.38, lost` of one run, or of less than a week."""
-    usd = rule.waste_usd if bucket.counted else rule.possible_usd
+    avoidable, lost, possible = of_rule(rule)
+    figure = together((avoidable, lost)) if bucket.counted else possible
     days = (report.until - max(report.since, min(report.days, default=report.since))).days + 1
-    monthly_usd = usd * _MONTH_DAYS / days
-    known = rule.findings > 1 and days >= _LEAST_DAYS and monthly_usd >= 1
-    rough = DOWN if known or not bucket.counted else None
-    figure = Figure(monthly_usd if known else usd, estimated=bool(sums.estimated), rough=rough)
+    ends = (figure.usd or _ZERO, figure.most or _ZERO)
+    usd, most_usd = (end * _MONTH_DAYS / days for end in ends)
+    known = rule.findings > 1 and days >= _LEAST_DAYS and usd >= 1
+    if known:
+        figure = replace(figure, usd=usd, most_usd=most_usd, rough=DOWN)
     word = bucket.value if bucket.counted else "worth a trial"
     return join([tag("strong", str(figure)), f"{' a month' if known else ''}, {word}"])
 
@@ -101,7 +115,7 @@ def _worth(report: AccountReport, sums: Sums, rule: RuleSums, bucket: Bucket) ->
 def _tiles(report: AccountReport) -> Markup:
     total, before = report.total, report.before
     found, then = of_sums(total), of_sums(before.total) if before else None
-    judged = Figure(total.judged_usd if found.spend.usd is not None else None)
+    judged = judged_figure(total)
     of_spend = f"{share(total.judged_usd, total.total_usd)} of spend; " if total.total_usd else ""
     idle = _NO_SUM
     if total.idle_counted_usd:
@@ -130,8 +144,8 @@ def _against(now: Figure, before: Figure | None) -> str | None:
     """`$54,000.00 before (+12%)`."""
     if before is None or (before.usd or _ZERO) < _CENT:
         return None
-    change = f" ({(now.usd - before.usd) / before.usd:+,.0%})" if now.usd and before.usd else ""
-    return f"{before} before{change}"
+    change = percent_change(now, before, places=0) if now.usd else None
+    return f"{before} before ({change})" if change else f"{before} before"
 
 
 def _doubts(total: Sums) -> Markup | None:
@@ -139,6 +153,7 @@ def _doubts(total: Sums) -> Markup | None:
     known = [
         (total.unpriced, "has", "have", "no known cost: they are not in the sums"),
         (total.incomplete, "lacks", "lack", "a part of the bill: sums are at least this much"),
+        (total.upper_bounds, "is", "are", "a spot run without billable seconds: at most this much"),
         (total.estimated, "is", "are", "billed at an estimated rate: sums are estimates"),
         (total.unauditable, "was", "were", "deleted or could not be described: not in the sums"),
     ]
@@ -174,7 +189,7 @@ def _change(report: AccountReport, of: ChangedFamily) -> Iterator[Child]:
     yield of.word
     yield str(of_sums(now).spend)
     yield str(of_sums(then).spend)
-    yield signed(of.change_usd, estimated=bool(now.estimated + then.estimated))
+    yield signed(of.change_usd, of.qualifier)
     yield f"{of.jobs:,}"
     yield f"{of.jobs_before:,}"
     yield advice_words(one.state for one in report.advised if one.family == of.family)
@@ -197,6 +212,8 @@ def _advised(report: AccountReport) -> Markup | None:
         found = [one for one in report.advised if one.state is state]
         if found and state is not State.CLOSED:
             rows.append([state.capitalize(), f"{len(found):,}", *_came_of(found, end)])
+    if ended := [part for one in report.advised for part in one.ended]:
+        rows.append(["Ended", f"{len(ended):,}", "-", *_compared(ended)])
     titles = ("State", "Advices", "30 days", "Predicted", "Measured")
     if not rows:
         return None
@@ -209,10 +226,13 @@ def _came_of(found: Sequence[Advice], end: datetime) -> Iterator[str]:
     it was to save, and what it did.
     """
     untaken = [one for one in found if one.comparison is None and one.worth is Worth.COUNTED]
-    compared = [one.comparison for one in found if one.comparison]
     yield _known(one.of_days(end, _MONTH_DAYS) for one in untaken)
-    yield _known(one.all_predicted_usd for one in compared)
-    yield _known(one.all_saved_usd for one in compared)
+    yield from _compared([one.comparison for one in found if one.comparison])
+
+
+def _compared(parts: Sequence[Comparison]) -> Iterator[str]:
+    yield _known(part.all_predicted_usd for part in parts)
+    yield _known(part.all_saved_usd for part in parts)
 
 
 def _known(amounts: Iterable[Decimal | None]) -> str:

@@ -236,7 +236,12 @@ def _phases(document: AuditDocument, colours: dict[str, str]) -> Markup:
         (
             (tag("i", class_=_kind(phase, colours)), phase["name"]),
             duration(phase["seconds"]),
-            notes.phase_cost(phase, document["bill"]),
+            ": ".join(
+                filter(
+                    None,
+                    (notes.phase_cost(phase, document["bill"]), phase["not_billed_because"]),
+                )
+            ),
         )
         for phase in phases[:_PHASES]
     ]

@@ -13,7 +13,7 @@ from sageaudit.domain.audit.sums import Sums
 from sageaudit.output.html.contents import AccountReport
 from sageaudit.output.html.figure import scrolling
 from sageaudit.output.html.markup import Child, Markup, around, tag
-from sageaudit.output.text.amounts import Amounts, of_head, of_sums
+from sageaudit.output.text.amounts import Amounts, doubts_of, of_head, of_sums
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.untrusted import middle
@@ -223,7 +223,7 @@ def _cell(column: TableColumn, text: str, head: Head) -> Markup:
     if column.figure or column.number:
         kind = "n z" if text in _NOTHING else "n"
     if column is _SPEND:
-        return tag("td", text, class_=kind, data_u=_micros(head))
+        return tag("td", text, class_=kind, data_u=_micros(head), data_q=_doubts(head))
     return _repeated(text, kind)
 
 
@@ -238,8 +238,17 @@ _SPEND = COLUMNS[1]
 
 def _micros(head: Head) -> int | None:
     """What the row adds to the spend, in millionths of a dollar: the script sums them exactly."""
-    known = head.sums is not None and not head.rollup and head.total_usd is not None
-    return int(head.sums.total_usd * _MILLION) if known and head.sums else None
+    known = not head.rollup and head.total_usd is not None
+    return int(head.sums.total_usd * _MILLION) if known else None
+
+
+def _doubts(head: Head) -> str | None:
+    """What the row adds to the doubts of the spend, for the same script: a letter for each."""
+    if head.rollup:
+        return None
+    doubts = doubts_of(head.sums)
+    letters = ((doubts.lower, "l"), (doubts.upper, "u"), (doubts.estimated, "e"))
+    return "".join(letter for doubt, letter in letters if doubt) or None
 
 
 def _foot(columns: Sequence[TableColumn], total: Sums) -> Markup:

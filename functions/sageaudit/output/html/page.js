@@ -121,15 +121,25 @@
     label();
   };
   const every = rows.filter((row) => "r" in row.dataset).length;
-  const say = () => {
+  // the words of the page's own sums: l is a lower bound, u an upper one, e an estimate
+  const spend = () => {
+    const cells = matching.map((row) => row.cells[1].dataset);
+    const doubts = new Set(cells.flatMap((cell) => [...(cell.q || "")]));
+    const [lower, upper] = [doubts.has("l"), doubts.has("u")];
+    if (lower && !cells.some((cell) => cell.u)) return "unknown";
     let sum = 0;
-    for (const row of matching) sum += Number(row.cells[1].dataset.u || 0);
+    for (const cell of cells) sum += Number(cell.u || 0);
     const usd = (sum / 1e6).toLocaleString("en", { style: "currency", currency: "USD" });
+    const shown = sum && (doubts.has("e") || (lower && upper)) ? `about ${usd}` : usd;
+    if (lower === upper) return shown;
+    return lower ? `${shown} or more` : `up to ${shown}`;
+  };
+  const say = () => {
     const rollups = matching.filter((row) => "r" in row.dataset).length;
     const of = matching.length === rows.length ? "" : ` of ${(rows.length - every).toLocaleString("en")}`;
     const words = (count, word, part = "") => `${count.toLocaleString("en")}${part} ${word}${count === 1 && !part ? "" : "s"}`;
     const more = rollups ? ` and ${words(rollups, "tuning job")}` : "";
-    found.textContent = `${words(matching.length - rollups, "job", of)}${more}, spend ${usd}`;
+    found.textContent = `${words(matching.length - rollups, "job", of)}${more}, spend ${spend()}`;
   };
 
   // columns: some to begin with, the others when they are chosen

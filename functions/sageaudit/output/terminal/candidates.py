@@ -12,10 +12,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.candidate import Constraint
 from sageaudit.domain.job.job import duration
 from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line
-from sageaudit.output.text.amounts import spend_of
+from sageaudit.output.text.amounts import Doubts, spend_of
 from sageaudit.output.text.money import Figure, share
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import by_reason, capitalised, counted, number
@@ -96,8 +97,9 @@ def _head(document: Mapping[str, Any], console: Console) -> None:
     hours = None if today["hours"] is None else today["hours"] * _HOUR_S
     instances = today["instances"] or "no instances"
     gaps = [missing for missing in today["missing"] if missing not in today["estimated"]]
-    estimated = bool(today["estimated"])
-    cost = spend_of(today["usd"], today["basis"], len(gaps), estimated=estimated)
+    upper = today["basis"] == "upper_bound"
+    doubts = Doubts(bool({*gaps} - {UPPER_BOUND}), upper, estimated=bool(today["estimated"]))
+    cost = spend_of(today["usd"], doubts)
     line(console, f"Today: {instances}, {duration(hours)} billed, {cost}")
     for words in (*today["estimated"], *(f"Bill incomplete: {gap}" for gap in gaps)):
         line(console, words, "yellow")

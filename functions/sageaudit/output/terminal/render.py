@@ -98,7 +98,7 @@ def _part(console: Console, title: str, part: RenderableType | None) -> None:
         console.print(Padding(part, (0, 0, 0, 2), expand=False))
 
 
-def _phases(document: AuditDocument, console: Console) -> Table | None:
+def _phases(document: AuditDocument, console: Console) -> Group | None:
     """One bar per phase, in order of time; phases that are not billed have a lighter bar."""
     rows = document["phases"]
     if not rows:
@@ -114,7 +114,7 @@ def _phases(document: AuditDocument, console: Console) -> Table | None:
             Text(cost, "" if row["billed"] and document["bill"]["basis"] != "prepaid" else "dim"),
         )
     _count_rest(table, len(rows) - _PHASES)
-    return table
+    return Group(table, *map(terminal, notes.phase_notes(rows)))
 
 
 def _bill(document: AuditDocument) -> Group | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 
 from sageaudit.domain.alert.alert import Alert
 from sageaudit.domain.alert.audit_figures import (
@@ -15,14 +16,15 @@ from sageaudit.domain.alert.audit_figures import (
     for_chat,
     idle_worth_a_line,
     is_regression,
-    message_severity,
     trial_findings,
 )
 from sageaudit.domain.alert.rule import FIRST, AlertDecision
-from sageaudit.domain.audit.document import AuditDocument, gaps
+from sageaudit.domain.audit.bill_document import gaps
+from sageaudit.domain.audit.document import AuditDocument, JobDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket
+from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.card import (
     CODE,
     FAMILY,
@@ -36,6 +38,7 @@ from sageaudit.output.text.card import (
     short_name,
     short_path,
 )
+from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence
 from sageaudit.output.text.links import links
@@ -50,12 +53,21 @@ _ASIDE = re.compile(r" \([^()]*\)")
 _OPEN = re.compile(r"<.*")
 _IN_ASIDE = re.compile(r"[:,;] [^()]*(?=\))")
 _INSTANCES = re.compile(r"(\d+) x (\S+)")
-_ACCOUNT, _CLAUSE, _SHORT = 12, 60, 24
+_COUNTED_AS = re.compile(r"\bcounted as (up to )?(\d+(?:\.\d+)?) times as long", re.IGNORECASE)
+_TAKES = re.compile(r"\bt(?:akes?|ook) (up to )?(\d+(?:\.\d+)?) times as long\b(?! as)")
+_TENTH = Decimal("0.1")
+_ACCOUNT, _REGION, _CLAUSE, _SHORT = 12, 20, 60, 24
 _FIXES, _FEW = 3, 3
+LOOK_AT_CHANGES = "look at what changed"
+"""What to do about a run that cost more than comparable runs."""
 
 
-def card_of(document: AuditDocument, decision: AlertDecision = FIRST) -> MessageCard:
-    """The card of an audit, about the advice that its message is due for."""
+def card_of(
+    document: AuditDocument, decision: AlertDecision = FIRST, place: HistoryPlace = OWN_HISTORY
+) -> MessageCard:
+    """The card of an audit, about the advice that its message is due for. `place`: the history
+    that its commands ask.
+    """
     job, findings = document["job"], _findings(document, decision)
     top = findings[0] if findings and not decision.idle else None
     why, step, caveat = _idle(document) if decision.idle else _found(top)
@@ -66,15 +78,16 @@ def card_of(document: AuditDocument, decision: AlertDecision = FIRST) -> Message
             *(CardLine(text, label) for label, text in since_last_alert(document, decision)),
             *([CardLine(private(why), "Why")] if why else []),
             *_to_do(document, top, step, decision),
-            *([CardLine(private(caveat), "Caveat", spare=2)] if caveat else []),
-            *_not_first(document, top, findings),
+            *_cost(document, top, decision),
+            *([CardLine(private(caveat), "Caveat")] if caveat else []),
+            *_not_counted(document, top),
             *_other_steps(decision.waited),
         ),
         owner=job["owner"],
-        place=_place(document, decision),
+        place=_place(job),
         links=links(document),
         rule=middle(top["rule"], FAMILY) if top else "",
-        more=tuple(_more(job["name"], decision)),
+        more=tuple(_more(job["name"], decision, place)),
         attributes=attributes_of(document, decision),
     )
     return fitted(card, ROWS)
@@ -100,9 +113,17 @@ def _found(finding: FindingDocument | None) -> tuple[str, str, str]:
     why = " ".join(rest) if rest and is_regression(finding) else first
     for longer in (_IN_ASIDE, _ASIDE):
         why = why if rows(why) <= _FEW else longer.sub("", why)
-    caution = "" if is_regression(finding) else finding["caution"] or ""
-    caveat = _SENTENCE_END.split(caution)[0]
+    caveat = "" if is_regression(finding) else _caveat(finding["caution"] or "")
     return why, finding.get("first_step") or "", caveat
+
+
+def _caveat(caution: str) -> str:
+    """What would stop a reader: that the run takes longer, or else the first sentence."""
+    if takes := _COUNTED_AS.search(caution) or _TAKES.search(caution):
+        times = Decimal(takes[2]).quantize(_TENTH, ROUND_HALF_UP)
+        if times > 1:
+            return f"it runs {takes[1] or ''}{times} times as long"
+    return _SENTENCE_END.split(caution)[0]
 
 
 def _idle(document: AuditDocument) -> tuple[str, str, str]:
@@ -116,10 +137,25 @@ def _step(
     document: AuditDocument, top: FindingDocument | None, step: str, decision: AlertDecision
 ) -> str:
     """What to do, in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`."""
-    if top and top["fix"] and not step and not decision.dearer:
+    if decision.dearer:
+        return LOOK_AT_CHANGES
+    if top and top["fix"] and not step:
         return _change(top["fix"], document, trial=decision.worth is Worth.TRIAL)
-    if decision.dearer or not step:
-        return "look at what changed" if decision.dearer else "look at it"
+    return _few_words(step)
+
+
+def step_words(document: AuditDocument, finding: FindingDocument, *, trial: bool = False) -> str:
+    """What one finding says to do, in a few words."""
+    step = finding.get("first_step") or ""
+    if finding["fix"] and not step:
+        return _change(finding["fix"], document, trial=trial)
+    return _few_words(private(step))
+
+
+def _few_words(step: str) -> str:
+    """The first clause of a step, which begins in lower case."""
+    if not step:
+        return "look at it"
     clause = textwrap.shorten(_CLAUSE_END.split(step)[0], _CLAUSE, placeholder=f" {DOTS}")
     first, _, rest = clause.partition(" ")
     return clause if first[1:] != first[1:].lower() else f"{first.lower()} {rest}".strip()
@@ -156,7 +192,8 @@ def _to_do(
     if step:
         yield CardLine(step, f"{label} first")
     if top and not decision.dearer:
-        yield CardLine(_saves(document, top, decision), label if fix and not (step or lost) else "")
+        saves, labelled = _saves(document, top, decision), fix and not (step or lost)
+        yield CardLine(saves, label) if labelled else CardLine(capitalised(saves))
     for at, one in enumerate(fix[:_FIXES]):
         before = "" if at or not lost else "Then" if step else label
         yield CardLine(middle(_short(one), CODE), before, code=True)
@@ -175,37 +212,64 @@ def _short(fix: FixDocument) -> str:
 
 
 def _saves(document: AuditDocument, top: FindingDocument, decision: AlertDecision) -> str:
-    """What following it saves, a run and a month."""
+    """What following it saves of the run's cost, and in a month."""
     bucket, known, month = Bucket(top["bucket"]), saving(top), decision.saves
+    unknown = known.usd is None or not known.most
     if bucket is Bucket.LOST:
-        text = f"{known} was lost"
-    elif known.usd is None or not known.most:
-        return "its saving is not known"
+        text = f"{_part_of_run(document, known)} was lost"
+    elif unknown:
+        return f"its saving is not known; {_run_words(document)} cost {_spend(document)}"
     else:
         verb = "would save" if bucket is Bucket.POSSIBLE else "saves"
-        each = "in such a tuning job" if document["rollup"] else "a run"
-        text = f"{verb} {known} {each}"
+        text = f"{verb} {_part_of_run(document, known)}"
     if month is None or not month.projected or month.of_one_occasion or document["rollup"]:
         return text
     rough = str(Figure(month.projected, rough=NEAREST)).removeprefix("about ")
-    return f"{text}, {rough} a month"
+    return f"{text}; {rough} a month"
 
 
-def _not_first(
-    document: AuditDocument, top: FindingDocument | None, findings: Sequence[FindingDocument]
+def _part_of_run(document: AuditDocument, part: Figure) -> str:
+    """`$10.38 of this run's $14.67`; the figure alone where the cost is not known."""
+    spend = of_document(document).spend
+    if not spend.most:
+        return f"{part} a run"
+    whole = f"{_run_words(document)}'s {spend}"
+    if part.most != spend.usd:
+        return f"{part} of {whole}"
+    return f"all of {whole}" if part.usd else f"up to all of {whole}"
+
+
+def _run_words(document: AuditDocument) -> str:
+    return "this tuning job" if document["rollup"] else "this run"
+
+
+def _spend(document: AuditDocument) -> str:
+    """What the run cost."""
+    spend = of_document(document).spend
+    if document["bill"]["basis"] == "prepaid":
+        return "nothing by the hour: its capacity is prepaid"
+    return "an unknown amount" if spend.usd is None else str(spend)
+
+
+def _cost(
+    document: AuditDocument, top: FindingDocument | None, decision: AlertDecision
 ) -> Iterator[CardLine]:
-    """What comes second, and what no sum has."""
-    possible = [
-        one
+    """The run's cost, where neither the first line nor what following saves has it."""
+    if decision.dearer or (top and not decision.idle):
+        return
+    yield CardLine(capitalised(f"{_run_words(document)} cost {_spend(document)}"), spare=1)
+
+
+def _not_counted(document: AuditDocument, top: FindingDocument | None) -> Iterator[CardLine]:
+    """What no sum has."""
+    rest = [
+        f"{one['rule']} {saving(one)}"
         for one in document["findings"]
-        if Bucket(one["bucket"]) is Bucket.POSSIBLE and for_chat(one) and saving(one).most
+        if one is not top
+        and Bucket(one["bucket"]) is Bucket.POSSIBLE
+        and for_chat(one)
+        and saving(one).most
     ]
-    others = [one for one in (*findings, *possible) if one is not top]
-    if top and others and others[0]["fix"]:
-        change = _change(others[0]["fix"], document, trial=others[0] in possible)
-        yield CardLine(f"{change}, {saving(others[0])} a run", "Second best", spare=1)
-        others = others[1:]
-    rest = [f"{one['rule']} {saving(one)}" for one in others if one in possible]
     if document["not_judged"]:
         rest.insert(0, _SENTENCE_END.split(document["not_judged"][0])[0].rstrip("."))
     if not document["audit"]["settled"]:
@@ -224,7 +288,7 @@ def _other_steps(waited: Sequence[Alert]) -> Iterator[CardLine]:
     if len(shown) > _FEW:
         shown[_FEW:] = [f"and {counted(len(shown) - _FEW, 'step')} more"]
     if shown:
-        yield CardLine(f"{'; '.join(shown)}: sageaudit advice", "Other steps")
+        yield CardLine("; ".join(shown), "Other steps")
 
 
 def _month_words(alert: Alert) -> str:
@@ -234,16 +298,17 @@ def _month_words(alert: Alert) -> str:
     return about if alert.worth is Worth.COUNTED else about.replace("about", "maybe")
 
 
-def _place(document: AuditDocument, decision: AlertDecision) -> str:
-    """`MEDIUM, 111122223333`."""
-    severity = message_severity(document, decision).upper()
-    apart = {Worth.TRIAL: "trial", Worth.COUNTED: severity, None: "dear run"}
-    word = "correction" if decision.corrects else apart.get(decision.worth, "idle")
-    account = document["job"]["account"]
-    return f"{word}, {middle(account, _ACCOUNT) if account else 'account unknown'}"
+def _place(job: JobDocument) -> str:
+    """`111122223333, us-east-1`."""
+    account, region = job["account"], job["region"]
+    known = middle(account, _ACCOUNT) if account else "account unknown"
+    return f"{known}, {middle(region, _REGION) if region else 'region unknown'}"
 
 
-def _more(name: str, decision: AlertDecision) -> Iterator[CardLine]:
-    yield CardLine(f"sageaudit audit {name}", "Numbers", code=True, spare=3)
+def _more(name: str, decision: AlertDecision, place: HistoryPlace) -> Iterator[CardLine]:
+    yield CardLine(place.command("show", name), "Numbers", code=True, spare=3)
+    if decision.waited:
+        yield CardLine(place.command("advice"), "All steps", code=True)
     if decision.advice and not decision.dearer:
-        yield CardLine(f"sageaudit advice snooze {decision.advice.id}", "Snooze 30 days", code=True)
+        snooze = place.command("advice", "snooze", decision.advice.id)
+        yield CardLine(snooze, "Snooze 30 days", code=True)

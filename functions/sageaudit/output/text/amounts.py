@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import NamedTuple
 
-from sageaudit.domain.audit.document import AuditDocument, gaps
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.spend_qualifier import is_upper_bound, lower_gaps
 from sageaudit.domain.audit.sums import RuleSums, Sums
-from sageaudit.domain.bill.billed_time import Basis
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.money import DOWN, NEAREST, UNKNOWN, Figure, together
 
 IN_ITS_JOBS = Figure(None, absent="in its jobs")
@@ -19,7 +20,7 @@ TITLES = ("Spend", "Avoidable", "Lost", "Possible", "Idle capacity")
 
 
 class Amounts(NamedTuple):
-    """The figures; "about" at an estimated rate, "or more" where a part of the spend is unknown."""
+    """The figures; `money` says what goes with an amount."""
 
     spend: Figure
     avoidable: Figure
@@ -33,7 +34,27 @@ class Amounts(NamedTuple):
         return together((self.avoidable, self.lost))
 
 
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """Why figures are not exact.
+
+    `lower`: the spend lacks a part; `upper`: a part of it is an upper bound. `estimated`: dollars
+    rest on an estimated rate. `unjudged`: nothing could judge what was avoidable. `avoidable`,
+    `lost`, `possible` and `idle`: these dollars are not known of some jobs.
+    """
+
+    lower: bool = False
+    upper: bool = False
+    estimated: bool = False
+    unjudged: bool = False
+    avoidable: bool = False
+    lost: bool = False
+    possible: bool = False
+    idle: bool = False
+
+
 def amounts(
+    doubts: Doubts,
     *,
     total_usd: Decimal | None,
     avoidable_usd: Decimal | None,
@@ -41,87 +62,87 @@ def amounts(
     lost_up_to_usd: Decimal | None,
     possible_usd: Decimal | None,
     idle_usd: Decimal | None,
-    estimated: bool,
-    incomplete: bool,
-    unjudged: bool,
 ) -> Amounts:
-    """The figures of these dollars. `unjudged`: nothing could judge what was avoidable."""
-    absent = "not judged" if unjudged else UNKNOWN
+    """The figures of these dollars."""
+    estimated = doubts.estimated
+    absent = "not judged" if doubts.unjudged else UNKNOWN
     return Amounts(
-        Figure(total_usd, estimated=estimated, at_least=incomplete),
-        Figure(avoidable_usd, estimated=estimated, absent=absent),
-        Figure(lost_usd, lost_up_to_usd, estimated=estimated),
-        Figure(possible_usd, rough=DOWN),
-        Figure(idle_usd, rough=NEAREST),
+        spend_of(total_usd, doubts),
+        Figure(avoidable_usd, estimated=estimated, at_least=doubts.avoidable, absent=absent),
+        Figure(lost_usd, lost_up_to_usd, estimated=estimated, at_least=doubts.lost),
+        Figure(possible_usd, at_least=doubts.possible, rough=DOWN),
+        Figure(idle_usd, at_least=doubts.idle, rough=NEAREST),
     )
 
 
-def spend_of(total_usd: Decimal | None, basis: Basis, missing: int, *, estimated: bool) -> Figure:
-    """What a job cost, where its bill lacks so many things that are no estimates."""
-    if basis != "upper_bound" or total_usd is None:
-        return Figure(total_usd, estimated=estimated, at_least=bool(missing))
-    # its own bound is one thing missing; any other keeps the figure from being a bound
-    bound = Figure(Decimal(0), total_usd, estimated=estimated)
-    return Figure(total_usd, estimated=True) if missing > 1 else bound
+def spend_of(total_usd: Decimal | None, doubts: Doubts) -> Figure:
+    """What a job cost, or many."""
+    return Figure(
+        total_usd, estimated=doubts.estimated, at_least=doubts.lower, at_most=doubts.upper
+    )
 
 
 def of_document(document: AuditDocument) -> Amounts:
     """Those of one audit."""
     bill, idle = document["bill"], document["idle_capacity"]
-    estimated = bool(bill["estimated"])
-    found = amounts(
+    return amounts(
+        Doubts(
+            lower=bool(lower_gaps(bill)),
+            upper=is_upper_bound(bill),
+            estimated=bool(bill["estimated"]),
+            unjudged=document["judged"] == Judged.NO,
+        ),
         total_usd=bill["total_usd"],
         avoidable_usd=document["avoidable_usd"],
         lost_usd=document["lost_usd"],
         lost_up_to_usd=document["lost_up_to_usd"],
         possible_usd=document["possible_usd"],
         idle_usd=idle["list_usd"] if idle else None,
-        estimated=estimated,
-        incomplete=False,
-        unjudged=document["judged"] == Judged.NO,
     )
-    spend = spend_of(bill["total_usd"], bill["basis"], len(gaps(bill)), estimated=estimated)
-    return found._replace(spend=spend)
 
 
 def of_head(head: Head) -> Amounts:
     """Those of one job's newest audit. A roll-up's are what it adds to those of its jobs."""
     found = of_sums(head.sums)
-    if head.rollup:
-        return found._replace(spend=IN_ITS_JOBS)
-    avoidable, lost = found.avoidable, found.lost
-    if head.avoidable_usd is None:
-        avoidable = replace(avoidable, usd=None)
-    if head.lost_usd is None:
-        lost = replace(lost, usd=None)
-    return found._replace(avoidable=avoidable, lost=lost)
+    return found._replace(spend=IN_ITS_JOBS) if head.rollup else found
 
 
 def of_sums(sums: Sums) -> Amounts:
-    """Those of many jobs. What is known of no job is unknown, and not 0."""
-    priced = sums.known_total_usd is not None
+    """Those of many jobs: unknown where that of none is known, "or more" where not all are."""
     return amounts(
+        doubts_of(sums),
         total_usd=sums.known_total_usd,
         avoidable_usd=sums.known_avoidable_usd,
         lost_usd=sums.known_lost_usd,
-        lost_up_to_usd=sums.lost_up_to_usd,
-        possible_usd=sums.possible_usd if sums.possible_usd or priced else None,
-        idle_usd=None if sums.idle_unpriced and not sums.idle_usd else sums.idle_usd,
+        lost_up_to_usd=sums.known_lost_up_to_usd,
+        possible_usd=sums.known_possible_usd,
+        idle_usd=sums.known_idle_usd,
+    )
+
+
+def doubts_of(sums: Sums) -> Doubts:
+    """Why the figures of many jobs are not exact."""
+    return Doubts(
+        lower=bool(sums.incomplete + sums.total_unknown),
+        upper=bool(sums.upper_bounds),
         estimated=bool(sums.estimated),
-        incomplete=bool(sums.incomplete + sums.unpriced),
-        unjudged=none_judged(sums.jobs, sums.unauditable, sums.not_judged),
+        unjudged=0 < sums.jobs <= sums.unauditable + sums.not_judged,
+        avoidable=bool(sums.avoidable_unknown),
+        lost=bool(sums.lost_unknown),
+        possible=bool(sums.possible_unknown),
+        idle=bool(sums.idle_unpriced),
     )
 
 
-def none_judged(jobs: int, unauditable: int, not_judged: int) -> bool:
-    """Whether there are jobs, and what was avoidable is known of none."""
-    return 0 < jobs <= unauditable + not_judged
-
-
-def of_rule(sums: RuleSums, *, estimated: bool) -> tuple[Figure, Figure, Figure]:
-    """A rule's avoidable, lost and possible dollars in sums that rest on estimated rates or not."""
-    return (
-        Figure(sums.avoidable_usd, estimated=estimated),
-        Figure(sums.lost_usd, estimated=estimated),
-        Figure(sums.possible_usd, rough=DOWN),
+def of_rule(sums: RuleSums) -> tuple[Figure, Figure, Figure]:
+    """The avoidable, lost and possible dollars of a rule's findings."""
+    avoidable, lost, possible = (
+        Figure(
+            sums.known_usd(bucket),
+            sums.most_usd(bucket),
+            estimated=bool(sums.estimated),
+            at_least=bool(sums.unknown(bucket)),
+        )
+        for bucket in (Bucket.AVOIDABLE, Bucket.LOST, Bucket.POSSIBLE)
     )
+    return avoidable, lost, replace(possible, estimated=False, rough=DOWN)

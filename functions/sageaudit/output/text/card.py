@@ -16,14 +16,15 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple, TypedDict
 
 from sageaudit.domain.alert.alert import ChannelHour, group_of
-from sageaudit.domain.alert.audit_figures import counted_findings, message_severity
+from sageaudit.domain.alert.audit_figures import counted_findings, month_severity
 from sageaudit.domain.alert.rule import FIRST, AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.untrusted import DOTS, log, middle, plain, terminal
 from sageaudit.output.text.words import NO_OWNER, counted
 
-WIDTH, ROWS = 40, 14
+WIDTH, ROWS = 40, 18
 BETWEEN = "  "
 """Between the links."""
 FAMILY, CODE = 30, 120
@@ -127,9 +128,9 @@ def _cut(line: CardLine, keep: int) -> str:
     return " ".join(wrapped).removeprefix(f"{line.label}: ")
 
 
-def held_card(hour: ChannelHour) -> MessageCard:
-    """How many were held, and the dearest of them."""
-    others = hour.held - len(hour.dearest)
+def held_card(hour: ChannelHour, place: HistoryPlace = OWN_HISTORY) -> MessageCard:
+    """How many were held, and the dearest of them; `place`: the history that has them all."""
+    others, since = hour.held - len(hour.dearest), f"{hour.began_at:%Y-%m-%d}"
     return MessageCard(
         headline=f"And {counted(hour.held, 'more message')} since {hour.began_at:%H:%M} UTC",
         lines=(
@@ -137,7 +138,10 @@ def held_card(hour: ChannelHour) -> MessageCard:
             *([CardLine(f"and {counted(others, 'other')}")] if others else []),
         ),
         attributes=_HELD,
-        more=(CardLine("sageaudit advice", "All open advices", code=True),),
+        more=(
+            CardLine(place.command("advice"), "All open advices", code=True),
+            CardLine(place.command("history", "--since", since), "All jobs", code=True),
+        ),
     )
 
 
@@ -169,7 +173,7 @@ def attributes_of(document: AuditDocument, decision: AlertDecision = FIRST) -> d
     findings = counted_findings(document)
     job = document["job"]
     texts = {
-        "severity": message_severity(document, decision),
+        "month_severity": month_severity(decision),
         "job_type": job["kind"],
         "owner": job["owner"],
         "account": job["account"],

@@ -11,6 +11,7 @@ from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS, Digest
 from sageaudit.domain.advice.month import MONTH_DAYS
 from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.policy.digest import WEEK_DAYS
 from sageaudit.output.text.amounts import of_sums
@@ -22,12 +23,13 @@ from sageaudit.output.text.card import (
     line_to_paste,
     short_name,
 )
+from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.headline import period_words
 from sageaudit.output.text.links import Link
-from sageaudit.output.text.money import NEAREST, Figure, share, signed, usd
+from sageaudit.output.text.money import NEAREST, Figure, about, share, signed, usd
 from sageaudit.output.text.words import counted
 
-DIGEST_ROWS = 28
+DIGEST_ROWS = 30
 """Two screens of a phone."""
 _ALL_JOBS, _ROUTED = "All jobs", "One route"
 _ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "digest"}}
@@ -50,8 +52,10 @@ class DigestReport:
 NO_REPORT = DigestReport()
 
 
-def digest_card(digest: Digest, report: DigestReport = NO_REPORT) -> MessageCard:
-    """The card; of a week without a job, one line."""
+def digest_card(
+    digest: Digest, report: DigestReport = NO_REPORT, place: HistoryPlace = OWN_HISTORY
+) -> MessageCard:
+    """The card; of a week without a job, one line. `place`: the history that its command asks."""
     week = f"Week to {digest.until}"
     if not digest.total.jobs:
         whose = f" for {digest.route}" if digest.route else ""
@@ -74,7 +78,7 @@ def digest_card(digest: Digest, report: DigestReport = NO_REPORT) -> MessageCard
         links=(report.link,) if report.link else (),
         attributes=_ATTRIBUTES,
         more=tuple(
-            CardLine(f"sageaudit advice snooze {one.id}", "Snooze 30 days", code=True)
+            CardLine(place.command("advice", "snooze", one.id), "Snooze 30 days", code=True)
             for one in found[:1]
         ),
     )
@@ -93,8 +97,8 @@ def _worth_a_line(one: Advice, digest: Digest) -> bool:
 def _beyond(digest: Digest) -> str:
     """What is words of the spend in the first line."""
     if _runaway(digest) and digest.before:
-        times = digest.total.total_usd / digest.before.total_usd
-        return f", {times:.1f} times the week before"
+        times = f"{digest.total.total_usd / digest.before.total_usd:.1f} times"
+        return f", {_ratio(times, digest)} the week before"
     found = of_sums(digest.total)
     if found.waste.usd is None:
         return f", avoidable: {found.waste}"
@@ -117,12 +121,20 @@ def _spend(digest: Digest) -> Iterator[str]:
     yield counted(total.jobs, "job")
     if before is None:
         yield "the week before is not known"
-    elif before.total_usd and not _runaway(digest):
+    elif before.total_usd and total.known_total_usd is not None and not _runaway(digest):
         change = total.total_usd - before.total_usd
         word = "more" if change >= 0 else "less"
-        yield f"{share(abs(change), before.total_usd)} {word} than the week before"
+        changed = _ratio(share(abs(change), before.total_usd), digest)
+        yield f"{changed} {word} than the week before"
     if total.total_usd:
         yield f"{share(total.judged_usd, total.total_usd)} judged"
+
+
+def _ratio(shown: str, digest: Digest) -> str:
+    """A ratio of the week to the week before: "about" unless both are exact."""
+    sums = filter(None, (digest.total, digest.before))
+    exact = all(one.spend_qualifier is SpendQualifier.EXACT for one in sums)
+    return about(shown, estimated=not exact)
 
 
 def _waste(total: Sums) -> str:
@@ -137,7 +149,7 @@ def _changed(changes: Iterable[ChangedFamily]) -> Iterator[CardLine]:
 
 
 def _change(of: ChangedFamily) -> str:
-    return f"{short_name(of.family or 'unknown')} {of.word} {signed(of.change_usd)}"
+    return f"{short_name(of.family or 'unknown')} {of.word} {signed(of.change_usd, of.qualifier)}"
 
 
 def _next(advices: Iterable[Advice], digest: Digest) -> Iterator[CardLine]:
@@ -162,7 +174,9 @@ def _amount(one: Advice, digest: Digest) -> str:
 
 def _outcomes(digest: Digest) -> Iterator[CardLine]:
     """What became of advices, and what no message words; no line about nothing."""
-    taken = [one for one in digest.advices if one.comparison and one.state in _FOLLOWED]
+    taken = [
+        one for one in digest.advices if one.ended or (one.comparison and one.state in _FOLLOWED)
+    ]
     if taken:
         yield CardLine(_taken(taken), "Taken", spare=1)
     old = digest.now - timedelta(_OPEN_DAYS)
@@ -189,9 +203,9 @@ _FOLLOWED = frozenset({State.TAKEN, State.MEASURED, State.NOT_COMPARABLE, State.
 def _taken(advices: list[Advice]) -> str:
     """`3 in 180 days; 1 measured: $84.20 saved in 6 runs; 1 withdrawn`."""
     words = [f"{len(advices):,} in {LOOK_BACK_DAYS} days"]
-    measured = [one for one in advices if one.state is State.MEASURED]
+    measured = [one for one in advices if one.measured]
     if measured:
-        parts = [one.comparison for one in measured if one.comparison]
+        parts = [part for one in measured for part in one.measured]
         saved = sum(((one.saved_usd or _ZERO) * one.runs for one in parts), _ZERO)
         runs = counted(sum(one.runs for one in parts if one.saved_usd), "run")
         words.append(f"{len(measured):,} measured: {usd(saved)} saved in {runs}")

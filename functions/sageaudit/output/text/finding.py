@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import chain, repeat
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, most_usd
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.money import DOWN, Figure
 from sageaudit.output.text.words import label, value
@@ -98,16 +98,11 @@ def _ways(
 
 
 def saving(finding: FindingDocument) -> Figure:
-    """Its dollars in the totals; up to the upper end where nothing is counted, or no rate is known.
-
-    Where other fixes take a part of a possible saving, its range is no longer known.
-    """
-    share, span = finding["saving_usd"], finding["saving_range_usd"]
+    """Its dollars in the totals; up to the upper end where nothing is counted."""
     possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
-    open_end = span and (not share or (possible and share == span[0]))
     return Figure(
-        share,
-        span[-1] if span and open_end else None,
+        finding["saving_usd"],
+        most_usd(finding),
         estimated=finding["estimated"],
         rough=DOWN if possible else None,
     )

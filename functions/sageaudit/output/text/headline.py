@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from sageaudit.domain.audit.document import AuditDocument, gaps
+from sageaudit.domain.audit.bill_document import gaps
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.output.text.amounts import of_document, of_sums
+from sageaudit.output.text.amounts import doubts_of, of_document, of_sums, spend_of
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.money import Figure, share, usd
 from sageaudit.output.text.words import counted
@@ -149,8 +151,15 @@ def judged_words(total: Sums) -> str:
     jobs = judged_jobs(total.jobs, total.partly_judged, total.unauditable + total.not_judged)
     if not total.total_usd:
         return f"judged {jobs}"
-    judged = Figure(total.judged_usd, estimated=bool(total.estimated))
-    return f"{judged} of {of_sums(total).spend} judged: {jobs}"
+    return f"{judged_figure(total)} of {of_sums(total).spend} judged: {jobs}"
+
+
+def judged_figure(total: Sums) -> Figure:
+    """The spend of the jobs that could be judged, with the doubts of the whole."""
+    doubts = doubts_of(total)
+    priced = total.known_total_usd is not None
+    lower = bool(total.incomplete)  # a job without a known total is in neither sum
+    return spend_of(total.judged_usd if priced else None, replace(doubts, lower=lower))
 
 
 def judged_jobs(jobs: int, partly: int, unjudged: int) -> str:

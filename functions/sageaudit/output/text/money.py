@@ -5,6 +5,8 @@
 | of the bill, or counted of it | to the cent: `$1,234.56` | it adds up to the bill |
 | on an estimated rate | `about $1,234.56` | SageMaker's rate is not known |
 | with a part that is not known | `$1,234.56 or more` | the rest would add to it |
+| of a spot run without billable seconds | `up to $1,234.56` | all its seconds are billed |
+| of a lower and an upper bound | `about $1,234.56` | the sum is neither |
 | between two ends | `$2.00 to $4.50`, from 0 on `up to $4.50` | the lower end counts |
 | of a possible saving | two digits, down: `about $1,200` | "saved 60 to 70%" says no more |
 | of idle hours | two digits: `about $31` | it rests on means of use |
@@ -17,6 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Decimal
+
+from sageaudit.domain.audit.spend_qualifier import (
+    SpendQualifier,
+    qualifier_of,
+    qualifier_of_change,
+)
 
 UNKNOWN = "unknown"
 DOWN, NEAREST = ROUND_FLOOR, ROUND_HALF_UP
@@ -34,13 +42,15 @@ class Figure:
 
     `usd` is what counts; None is not known, and `absent` says so. `most_usd` is the upper end of
     what lies in a range. `estimated`: it rests on an estimated rate. `at_least`: a part of it is
-    not known. `rough`: its source has two digits, to which it is rounded DOWN or to the NEAREST.
+    not known. `at_most`: it is an upper bound. `rough`: its source has two digits, to which it is
+    rounded DOWN or to the NEAREST.
     """
 
     usd: Decimal | None
     most_usd: Decimal | None = None
     estimated: bool = False
     at_least: bool = False
+    at_most: bool = False
     rough: str | None = None
     absent: str = UNKNOWN
 
@@ -48,17 +58,26 @@ class Figure:
         if self.usd is None:
             return self.absent
         low = self._digits(self.usd, self.rough)
-        if self.at_least:
-            return f"{self._about(low)} or more"
         high = self._digits(self.most or self.usd, NEAREST) if self._is_range else low
         if high in {low, _LITTLE}:
-            return self._about(high)
-        return f"{self._about(low)} to {high}" if self.usd else f"up to {self._about(high)}"
+            return _bounded(self._about(high), at_least=self.at_least, at_most=self.at_most)
+        whole = f"{self._about(low)} to {high}" if self.usd else f"up to {self._about(high)}"
+        return _bounded(whole, at_least=self.at_least, at_most=False)
 
     @property
     def most(self) -> Decimal | None:
         """The upper end, or the amount itself where it is no range."""
         return self.most_usd if self._is_range else self.usd
+
+    @property
+    def qualifier(self) -> SpendQualifier:
+        """How exactly the amount is known, whether it is a range or not."""
+        return qualifier_of(
+            known=self.usd is not None,
+            lower=self.at_least,
+            upper=self.at_most,
+            estimated=self.estimated or bool(self.rough),
+        )
 
     @property
     def _is_range(self) -> bool:
@@ -71,7 +90,15 @@ class Figure:
         return f"${amount.quantize(step, rounding):,.{0 if step >= 1 else 2}f}"
 
     def _about(self, shown: str) -> str:
-        return about(shown, estimated=bool((self.estimated or self.rough) and self.most))
+        between = self.at_least and self.at_most
+        return about(shown, estimated=bool((self.estimated or self.rough or between) and self.most))
+
+
+def _bounded(shown: str, *, at_least: bool, at_most: bool) -> str:
+    """A bound in words; a sum of both kinds is none."""
+    if at_least == at_most:
+        return shown
+    return f"{shown} or more" if at_least else f"up to {shown}"
 
 
 def together(figures: Iterable[Figure]) -> Figure:
@@ -85,6 +112,7 @@ def together(figures: Iterable[Figure]) -> Figure:
         most_usd=sum((part.most or Decimal(0) for part in known), Decimal(0)),
         estimated=any(part.estimated and part.most for part in known),
         at_least=bool(missing) or any(part.at_least for part in known),
+        at_most=any(part.at_most for part in known),
         absent=missing[0] if missing else UNKNOWN,
     )
 
@@ -99,10 +127,34 @@ def usd(amount: Decimal | None) -> str:
     return f"{'-' if amount < 0 else ''}${size.quantize(_CENT, ROUND_HALF_UP):,}"
 
 
-def signed(amount: Decimal, *, estimated: bool = False) -> str:
-    """A difference: `+$2.00`, `-$2.00`, `$0.00`."""
+def signed(amount: Decimal, qualifier: SpendQualifier = SpendQualifier.EXACT) -> str:
+    """A difference: `+$2.00`, `-$2.00 or more`, `$0.00`; the qualifier is of its size."""
     shown = f"+{usd(amount)}" if amount >= _CENT else usd(amount)
-    return about(shown, estimated=estimated and bool(amount))
+    return _bounded(
+        about(shown, estimated=qualifier is SpendQualifier.ABOUT and bool(amount)),
+        at_least=qualifier is SpendQualifier.AT_LEAST,
+        at_most=qualifier is SpendQualifier.UP_TO,
+    )
+
+
+def difference(now: Figure, before: Figure) -> str | None:
+    """How much more it is than before: `-$2.00 or more`, `$0.00 to +$4.50`; None if not known."""
+    if now.usd is None or before.usd is None:
+        return None
+    low = now.usd - (before.most or before.usd)
+    high = (now.most or now.usd) - before.usd
+    if low != high:
+        return f"{signed(low)} to {signed(high)}"
+    return signed(low, qualifier_of_change(now.qualifier, before.qualifier, fell=low < 0))
+
+
+def percent_change(now: Figure, before: Figure, places: int = 1) -> str | None:
+    """`+12.5%`, "about" unless both are exact; None if one is unknown, or before was nothing."""
+    if now.usd is None or not before.usd:
+        return None
+    exact = {now.qualifier, before.qualifier} == {SpendQualifier.EXACT}
+    exact = exact and now.most == now.usd and before.most == before.usd
+    return about(f"{100 * (now.usd - before.usd) / before.usd:+,.{places}f}%", estimated=not exact)
 
 
 def about(shown: str, *, estimated: bool) -> str:

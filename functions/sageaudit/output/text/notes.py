@@ -7,14 +7,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from sageaudit.domain.advice.advice import State
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    BillDocument,
-    JobDocument,
-    LineDocument,
-    PhaseDocument,
-    gaps,
-)
+from sageaudit.domain.audit.bill_document import BillDocument, LineDocument, gaps
+from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
 from sageaudit.domain.audit.finding_document import NotApplicableDocument
 from sageaudit.domain.audit.judgement import USE_CODES
 from sageaudit.domain.bill.bill import UPPER_BOUND
@@ -43,10 +37,14 @@ _NOT_TO_ACT_ON = frozenset({"too_few_runs", "history_unread", "too_short"})
 """Codes of what no reader can do anything about; the JSON has them under `unknown`."""
 
 
+TUNING_JOB = "tuning job "
+"""Before the name of a tuning job, in place of the ARN that is its family."""
+
+
 def family_words(name: str) -> str:
     """A family's name; of a tuning job, whose family is its ARN, the job name only."""
     _, tuning, job = name.partition(":hyper-parameter-tuning-job/")
-    return f"tuning job {job}" if tuning else name
+    return f"{TUNING_JOB}{job}" if tuning else name
 
 
 def ran_on(job: JobDocument) -> str | None:
@@ -150,10 +148,16 @@ def line_cells(line: LineDocument) -> tuple[str, str, str, str, str]:
 def phase_cost(phase: PhaseDocument, bill: BillDocument) -> str:
     """`$3.89`, or why the phase has no dollars of its own."""
     if not phase["billed"]:
-        return "not billed"
+        return "not charged" if phase["not_billed_because"] else "not billed"
     if bill["basis"] == "prepaid":
         return "prepaid"
     return str(Figure(phase["usd"], estimated=bool(bill["estimated"])))
+
+
+def phase_notes(phases: Iterable[PhaseDocument]) -> list[str]:
+    """`Downloading not charged: repeated after an interruption`, each once."""
+    reasons = [(phase["name"], phase["not_billed_because"]) for phase in phases]
+    return list(dict.fromkeys(f"{name} not charged: {why}" for name, why in reasons if why))
 
 
 def money_notes(document: AuditDocument) -> list[str]:

@@ -5,63 +5,108 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC
 from decimal import Decimal
+from typing import NamedTuple
 
+from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
 from sageaudit.domain.alert.audit_figures import counted_findings, figures_of
 from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
+from sageaudit.output.text.amounts import of_document
+from sageaudit.output.text.finding import saving
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.idle_capacity import UNIT_WORDS, idle_headline, shown_hours
 from sageaudit.output.text.money import NEAREST, Figure, usd
 from sageaudit.output.text.words import counted
 
-_NO_DOLLARS = "dollars not known"
+_UNKNOWN = "an unknown amount"
 _MOST_CHANGES = 4
 
 
+class _Verbs(NamedTuple):
+    """What a family does with its dollars: each month, in one occasion, and by a projection."""
+
+    month: str
+    once: str
+    ahead: str | None = None
+
+
+_WASTES = _Verbs("wastes {} a month", "wasted {}", "{} of waste a month")
+_LOSES = _Verbs("loses {} a month", "lost {}", "{} of losses a month")
+_MAY_LOSE = _Verbs("may lose {} a month", "may have lost {}")
+_MIGHT_SAVE = _Verbs("might save {} a month", "might have saved {}")
+_LEAVES_IDLE = _Verbs(
+    "leaves {} of capacity idle a month", "left {} of capacity idle", "{} of idle capacity a month"
+)
+
+
 def message_headline(family: str, document: AuditDocument, decision: AlertDecision) -> str:
-    """`train-bert: about $540 a month, 12 runs`: whose message it is, and what is new."""
+    """`train-bert wastes about $540 a month, 12 runs`: whose message it is, and what is new."""
     if decision.corrects:
-        now = figures_of(document)
-        gone = decision.idle and now.idle_hours is None
-        summary = _few_idle(document) if gone else _summary(now)
-        return f"Correction: {summary}; was {_summary(decision.corrects.figures)} - {family}"
+        return f"Correction: {family} wasted {_corrected(document, decision)}"
     if dear := decision.dearer:
-        return f"{family}: one run cost {usd(dear.cost_usd)}, expected {usd(dear.expected_usd)}"
-    return f"{family}: {_month(document, decision)}"
+        return f"{family} cost {usd(dear.cost_usd)} in one run, expected {usd(dear.expected_usd)}"
+    if decision.month is None:
+        said = idle_headline(document) if decision.idle else headline(document)
+        return f"{family}: {said}"
+    return f"{family} {_month(document, decision, decision.month)}"
 
 
-def _month(document: AuditDocument, decision: AlertDecision) -> str:
+def _corrected(document: AuditDocument, decision: AlertDecision) -> str:
+    """`$6.00, we said $412.00`; with the severity of the run, where that alone differs."""
+    now = figures_of(document)
+    before = decision.corrects.figures if decision.corrects else now
+    gone = decision.idle and now.idle_hours is None
+    words, said = _few_idle(document) if gone else _summary(now), _summary(before)
+    if words == said:
+        words, said = f"{words} ({now.severity} for a run)", f"{said} ({before.severity})"
+    return f"{words}, we said {said}"
+
+
+def _month(document: AuditDocument, decision: AlertDecision, month: Month) -> str:
     """What the family comes to; of a run alone, where nothing is known of it."""
-    month, figures = decision.month, figures_of(document)
-    if month is None:
-        return idle_headline(document) if decision.idle else headline(document)
-    runs = counted(month.runs, "run")
+    figures, runs = figures_of(document), counted(month.runs, "run")
     if month.worth in {Worth.PREPAID, Worth.UNPRICED}:
         unit = "hours" if figures.idle_hours is None else UNIT_WORDS[figures.idle_unit]
         how = "prepaid " if month.worth is Worth.PREPAID else "unpriced "
-        return f"{shown_hours(month.total)} {how}{unit} idle in 30 days, {runs}"
+        return f"left {shown_hours(month.total)} {how}{unit} idle in 30 days, {runs}"
     if document["rollup"] and figures.at_stake_usd:  # it does not come again
-        return f"{_rough(figures.at_stake_usd)} in a tuning job"
+        once = _verbs(decision, month, figures).once
+        return f"{once.format(_rough(figures.at_stake_usd))} in a tuning job"
+    again, now, was = _news(decision)
     if not month.projected:
-        return f"{_NO_DOLLARS}, {runs}"
-    about = _rough(month.total if month.of_one_occasion else month.projected)
-    perhaps = month.worth is Worth.COUNTED and not figures.usd and figures.perhaps_usd
-    if month.worth is Worth.TRIAL or perhaps:
-        about = about.replace("about", "maybe")
-    elif month.projected != month.total and not month.of_one_occasion:
-        about = about.replace("about", "heading for")
-    lost = not figures.avoidable_usd and (figures.lost_usd or figures.perhaps_usd)
-    what = " of idle capacity" if decision.idle else " lost" if lost else ""
-    each = "" if month.of_one_occasion else " a month"
-    runs = f"after {runs}" if about.startswith("heading") else runs
-    month_words = f"{about}{each}{what if month.worth is not Worth.TRIAL else ''}"
+        return f"{again}wasted an unknown amount in {runs}"
+    verbs, last = _verbs(decision, month, figures), f", was {was}" if was else ""
+    if month.of_one_occasion:
+        return f"{again}{now}{verbs.once.format(_rough(month.total))} in {runs}{last}"
+    amount = _rough(month.projected)
+    if month.projected != month.total and verbs.ahead:
+        ahead = verbs.ahead.format(amount.removeprefix("about "))
+        return f"is {again}{now}heading for {ahead}{last}, after {runs}"
+    return f"{again}{now}{verbs.month.format(amount)}{last}, {runs}"
+
+
+def _verbs(decision: AlertDecision, month: Month, figures: AlertFigures) -> _Verbs:
+    if month.worth is Worth.TRIAL:
+        return _MIGHT_SAVE
+    if month.worth is Worth.COUNTED and not figures.usd and figures.perhaps_usd:
+        return _MAY_LOSE
+    if decision.idle:
+        return _LEAVES_IDLE
+    return _LOSES if not figures.avoidable_usd and figures.lost_usd else _WASTES
+
+
+def _news(decision: AlertDecision) -> tuple[str, str, str]:
+    """`again ` of what came back; `now ` of what grew, and what was said before, where a text did
+    say it.
+    """
+    again = "again " if decision.kind is AlertKind.BACK else ""
     after = decision.after
-    if after and decision.kind in {AlertKind.WORSE, AlertKind.GREW} and after.amount:
-        was = _rough(after.amount).removeprefix("about ")
-        month_words = f"now {month_words}{'' if after.of_one_occasion else f', was {was}'}"
-    return f"{'back, ' if decision.kind is AlertKind.BACK else ''}{month_words}, {runs}"
+    if decision.kind not in {AlertKind.WORSE, AlertKind.GREW} or not after or not after.amount:
+        return again, "", ""
+    was = "" if after.of_one_occasion else _rough(after.amount).removeprefix("about ")
+    return again, "now ", was
 
 
 def _rough(amount: Decimal) -> str:
@@ -87,18 +132,16 @@ def since_last_alert(document: AuditDocument, decision: AlertDecision) -> Iterat
 
 def _few_idle(document: AuditDocument) -> str:
     known = document.get("idle_capacity") is not None
-    return "few or no hours were idle" if known else "the idle hours are not known"
+    return "few or no hours" if known else "hours that are not known"
 
 
 def _summary(figures: AlertFigures) -> str:
-    """`LOW $6.00`, `HIGH, dollars not known`, `IDLE 40 GPU-hours`, `nothing avoidable`."""
+    """`$6.00`, `an unknown amount`, `40 idle GPU-hours`, `nothing`."""
     if not figures.of_money and figures.idle_hours is not None:
-        return f"IDLE {shown_hours(figures.idle_hours)} {UNIT_WORDS[figures.idle_unit]}"
+        return f"{shown_hours(figures.idle_hours)} idle {UNIT_WORDS[figures.idle_unit]}"
     if not figures.of_money:
-        return _NO_DOLLARS if figures.avoidable_usd is None else "nothing avoidable"
-    if figures.usd is None and not figures.perhaps_usd:
-        return f"{figures.severity.upper()}, {_NO_DOLLARS}"
-    return f"{figures.severity.upper()} {_dollars(figures)}"
+        return _UNKNOWN if figures.avoidable_usd is None else "nothing"
+    return _UNKNOWN if figures.usd is None and not figures.perhaps_usd else _dollars(figures)
 
 
 def _dollars(figures: AlertFigures) -> str:
@@ -116,35 +159,34 @@ def what_changed(before: AuditDocument, now: AuditDocument) -> tuple[str, ...]:
 
 
 def _cost(before: AuditDocument, now: AuditDocument) -> list[str]:
-    was_usd, is_usd = before["bill"]["total_usd"], now["bill"]["total_usd"]
-    if usd(was_usd) == usd(is_usd):
-        return []
-    return [f"the run's cost is {usd(is_usd)}, was {usd(was_usd)}"]
+    was, cost = (str(of_document(one).spend) for one in (before, now))
+    return [] if was == cost else [f"the run's cost is {cost}, was {was}"]
 
 
 def _findings(before: AuditDocument, now: AuditDocument) -> list[str]:
     """Rules whose counted dollars changed, the largest change first."""
     was, are = _savings(before), _savings(now)
-    none = Decimal(0)
+    none = Figure(None)
 
     def by_size(rule: str) -> tuple[Decimal, str]:
-        return -abs((are.get(rule) or none) - (was.get(rule) or none)), rule
+        size = (are.get(rule, none).usd or Decimal(0)) - (was.get(rule, none).usd or Decimal(0))
+        return -abs(size), rule
 
     rules = was.keys() | are.keys()
-    changed = (rule for rule in rules if usd(was.get(rule)) != usd(are.get(rule)))
+    changed = (rule for rule in rules if str(was.get(rule, "")) != str(are.get(rule, "")))
     return [_rule(rule, was, are) for rule in sorted(changed, key=by_size)]
 
 
-def _rule(rule: str, was: dict[str, Decimal | None], are: dict[str, Decimal | None]) -> str:
+def _rule(rule: str, was: dict[str, Figure], are: dict[str, Figure]) -> str:
     if rule not in are:
-        return f"{rule} ({usd(was[rule])}) is no longer found"
+        return f"{rule} ({was[rule]}) is no longer found"
     if rule not in was:
-        return f"{rule} ({usd(are[rule])}) is found now"
-    return f"{rule} is {usd(are[rule])}, was {usd(was[rule])}"
+        return f"{rule} ({are[rule]}) is found now"
+    return f"{rule} is {are[rule]}, was {was[rule]}"
 
 
-def _savings(document: AuditDocument) -> dict[str, Decimal | None]:
-    return {finding["rule"]: finding["saving_usd"] for finding in counted_findings(document)}
+def _savings(document: AuditDocument) -> dict[str, Figure]:
+    return {finding["rule"]: saving(finding) for finding in counted_findings(document)}
 
 
 def _by_whom(before: AuditDocument, now: AuditDocument) -> list[str]:

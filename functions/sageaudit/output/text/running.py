@@ -26,7 +26,7 @@ from sageaudit.output.text.words import counted
 
 RUNNING_ROWS = 20
 """A screen and a half of a phone: the commands are not cut."""
-_NAME, _ACCOUNT = 30, 12
+_NAME, _ACCOUNT, _REGION = 30, 12, 20
 _TWO_HOURS_S = 7200
 _BEFORE = timedelta(minutes=30)
 """Of the log, before the job did nothing: `aws logs tail` takes a moment of ISO 8601."""
@@ -52,12 +52,12 @@ def running_card(
             *([CardLine(_WAITS, "Caveat", spare=2)] if first is RunningKind.IDLE else []),
         ),
         owner=running.owner,
-        place=f"{'at work' if over else severity.upper()}, {account}",
+        place=f"{account}, {middle(job.region, _REGION) if job.region else 'region unknown'}",
         links=links_of(_linked(job)),
         rule=next(iter(RULES[first]), ""),
         attributes=text_attributes(
             {
-                "severity": severity,
+                "month_severity": severity,
                 "job_type": job.kind.value,
                 "owner": running.owner,
                 "account": job.account,
@@ -122,7 +122,7 @@ def _without_work(running: RunningJob, state: WatchState) -> Decimal | None:
 
 def _usd(running: RunningJob, amount: Decimal | None) -> str:
     """Of spot, which costs less, the most that it may be."""
-    return f"{'at most ' if running.at_most else ''}{Figure(amount, estimated=running.estimated)}"
+    return str(Figure(amount, estimated=running.estimated, at_most=running.at_most))
 
 
 def _long(seconds: Decimal) -> str:

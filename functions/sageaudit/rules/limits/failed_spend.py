@@ -2,25 +2,31 @@
 
 What it checks: The job failed after it had started, or was stopped and left neither artifact nor
     checkpoints. A failure for lack of GPU memory or host memory is named, with how full it was.
+    It is also said if GPU memory rose steadily until then: over at least 25 points the median of
+    each fifth of the active minutes was above the one before, by 10 points in all, to 80% or more.
+    At most three quarters of the rise came within two fifths, and no point fell by half of it.
 Why it costs: Failed and stopped jobs are billed from TrainingStartTime to TrainingEndTime like any
     other.
 Saving: The whole bill of the run, as lost. A resumed run may keep a part of the work if there is a
-    CheckpointConfig, a sign of the script's own checkpoints, or Continuous uploads of a processing
-    job. How much is not recorded, so up to the whole bill is lost, and 0 is counted. A run that
-    failed before its training began, and a trial of a tuning job, are lost completely.
+    CheckpointConfig, a sign of the script's own checkpoints or of outputs that it writes to S3
+    itself, or Continuous uploads of a processing job. How much is not recorded, so up to the whole
+    bill is lost, and 0 is counted. A run that failed before its training began, and a trial of a
+    tuning job, are lost completely. If the run was idle for most of its time, that is said first.
 When it is wrong: A job that writes its results or its checkpoints itself (to S3, a database, a
     tracker) may have left something. Two kinds of runs are not lost: a trial that its tuning job
     stopped early, and a run that a time limit ended with an artifact or checkpoints. If a limit
     ended it with nothing, limit-hit counts it. Exit code 137 says that a process was killed,
-    usually for lack of memory.
+    usually for lack of memory. Of several GPUs CloudWatch has the mean alone: one that fills up
+    beside idle ones is not seen to grow, and a gap in the points hides a growth.
 What to do: Read the end of its log before the next try, and start that from checkpoints if there
     are any. For lack of GPU memory: a smaller batch with gradient accumulation, or a GPU with more
-    memory; of host memory: fewer data-loader workers, or a larger type, which makes all runs of the
-    family dearer. A short run on one small instance, or local mode, finds most client and code
-    errors for cents.
+    memory; if it rose steadily, find what keeps growing first. For lack of host memory: fewer
+    data-loader workers, or a larger type, which makes all runs of the family dearer. A short run on
+    one small instance, or local mode, finds most client and code errors for cents.
 Sources: botocore, DescribeTrainingJob.TrainingEndTime: billed between start and end, failed jobs
     included; RetryStrategy: for InternalServerError only. SageMaker guide, checkpoints: SageMaker
-    copies /opt/ml/checkpoints to S3 while the job runs. POSIX: 137 is 128 + SIGKILL.
+    copies /opt/ml/checkpoints to S3 while the job runs. POSIX: 137 is 128 + SIGKILL. SageMaker
+    Debugger, GPUMemoryIncrease: fires at an increase of 5%.
 """
 
 from __future__ import annotations
@@ -29,6 +35,8 @@ from sageaudit.domain.job.failure import is_trial, may_resume_from, reason_class
 from sageaudit.domain.job.phases import is_work
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import MemoryFailure, memory_failure, not_lost, retry_fix
+from sageaudit.rules.limits.idle_run import IdleRun, mostly_idle
+from sageaudit.rules.limits.memory_growth import GROWTH_THRESHOLDS
 
 _READ = (
     "Read the end of its log before the next try, and start that from checkpoints if there are any"
@@ -43,7 +51,7 @@ CHECKPOINTS_FROM = api.Threshold(
     id="SA602",
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM},
-    thresholds=(CHECKPOINTS_FROM,),
+    thresholds=(CHECKPOINTS_FROM, *GROWTH_THRESHOLDS),
     not_applicable=(api.free,),
     tag_accepts=False,
 )
@@ -57,9 +65,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
     memory = memory_failure(case)
     kept = _kept(job)
     lost = api.lost_up_to if kept else api.lost
-    retry = retry_fix(job)
+    retry, idle = retry_fix(job), mostly_idle(case)
+    summary = _summary(job, memory, kept)
     return lost(
-        _summary(job, memory, kept),
+        f"{idle.sentence} {summary}" if idle else summary,
         {
             "status": job.status,
             "secondary_status": job.secondary_status,
@@ -68,9 +77,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "elapsed_s": job.elapsed_s,
             "checkpointed": job.checkpointed or job.hints.own_checkpoints,
             **(memory.evidence if memory else {}),
+            **(idle.evidence if idle else {}),
         },
         fix=(*retry, *_checkpoints(case)),
-        first_step=None if retry else memory.advice if memory else _READ,
+        first_step=_first_step(idle, memory, has_retry=bool(retry)),
         alternatives=(memory.larger,) if memory and memory.larger else (),
         change=api.DropRun(),
         caution=_caution(memory, kept),
@@ -90,6 +100,15 @@ def _summary(job: api.Job, memory: MemoryFailure | None, kept: str | None) -> st
     part = f"; {kept} may hold a part of the work" if kept else ""
     where = job.instances or "an unknown type"
     return f"The run {ended} after {took} on {where} ({why}){part}."
+
+
+def _first_step(
+    idle: IdleRun | None, memory: MemoryFailure | None, *, has_retry: bool
+) -> str | None:
+    """A retry cures an internal error of AWS, and no wait."""
+    if idle is not None:
+        return f"{idle.first_step}. {memory.advice}" if memory else idle.first_step
+    return None if has_retry else memory.advice if memory else _READ
 
 
 def _checkpoints(case: api.FamilyCase) -> tuple[api.Parameter, ...]:

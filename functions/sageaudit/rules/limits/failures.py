@@ -12,9 +12,8 @@ from sageaudit.domain.job.failure import is_trial, kept, limit_hit, reason_class
 from sageaudit.domain.job.failure_words import AWS_ERROR, GPU_MEMORY, HOST_MEMORY
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.rules import api
+from sageaudit.rules.limits.memory_growth import LAST_POINTS, MemoryGrowth, memory_growth
 
-_LAST_POINTS = 3
-"""The minute in which a process dies has a lower mean: the highest of the last points counts."""
 _NEAR_FULL_PERCENT = 80
 """Below it a one-minute mean is no sign that the memory ran out; our choice."""
 _ADVICE = {
@@ -24,6 +23,10 @@ _ADVICE = {
     ),
     HOST_MEMORY: "Use fewer data-loader workers and load less at once, or a type with more memory",
 }
+_FIND_GROWTH = (
+    "Find what keeps growing, as a smaller batch only delays the failure: losses and outputs that "
+    "are kept between steps without detach() or item(), caches, sequences that get longer"
+)
 
 
 def not_lost(job: api.Job) -> api.NotApplicable | api.Unknown | None:
@@ -67,22 +70,28 @@ def memory_failure(case: api.FamilyCase) -> MemoryFailure | None:
     if whose not in _ADVICE:
         return None
     on_gpu = whose == GPU_MEMORY
+    growth = memory_growth(case) if on_gpu else None
     metric = api.Metric.GPU_MEMORY if on_gpu else api.Metric.MEMORY
     word, key = ("GPU memory", "gpu_memory") if on_gpu else ("host memory", "host_memory")
     last = _last_percent(case, metric)
     larger = _larger(case, on_gpu=on_gpu)
     return MemoryFailure(
-        clause=_clause(word, last, (case.whole.gpus or 1) if on_gpu else 1),
-        advice=_ADVICE[whose],
-        evidence={f"{key}_last_percent": None if last is None else round(last, 1)},
+        clause=_clause(word, last, (case.whole.gpus or 1) if on_gpu else 1, growth),
+        advice=_FIND_GROWTH if growth else _ADVICE[whose],
+        evidence={
+            f"{key}_last_percent": None if last is None else round(last, 1),
+            **(growth.evidence if growth else {}),
+        },
         larger=() if larger is None else api.type_fix(case.job, larger),
     )
 
 
-def _clause(word: str, last: float | None, gpus: int) -> str:
+def _clause(word: str, last: float | None, gpus: int, growth: MemoryGrowth | None) -> str:
     if last is None:
         return f"its {word} was not recorded"
     over = f" on average over {gpus} GPUs" if gpus > 1 else ""
+    if growth is not None:
+        return f"{word} {growth.text}{over}"
     unseen = word == "host memory" and last < _NEAR_FULL_PERCENT
     doubt = ", which does not show that it ran out: a minute's mean hides a short peak"
     return f"{word} was last recorded at {last:.0f}%{over}{doubt if unseen else ''}"
@@ -91,7 +100,7 @@ def _clause(word: str, last: float | None, gpus: int) -> str:
 def _last_percent(case: api.JobCase, metric: api.Metric) -> float | None:
     """The host that was fullest at its end."""
     lines = case.whole.series.get(metric, {}).values()
-    ends = [max(line.present[-_LAST_POINTS:]) for line in lines if line.present]
+    ends = [max(line.present[-LAST_POINTS:]) for line in lines if line.present]
     return max(ends, default=None)
 
 

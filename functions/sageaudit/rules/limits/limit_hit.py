@@ -5,8 +5,9 @@ What it checks: MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job: its s
 Why it costs: A run that its limit ended is billed up to the limit, and all of it is lost if it left
     neither artifact nor checkpoints.
 Saving: None with an artifact or checkpoints: the limit worked as planned. Else the whole bill is
-    lost, or up to the whole bill if there are signs of the script's own checkpoints. The loss is
-    not counted again by failed-spend.
+    lost, or up to the whole bill if there are signs of the script's own checkpoints or of outputs
+    that it writes to S3 itself. The loss is not counted again by failed-spend. If the run was idle
+    for most of its time, that is said first, and no longer limit is advised.
 When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
     something. A trial that ended with its tuning job did its work: it is not judged.
 What to do: Raise the limit if the work needs it, and keep checkpoints, so that the next run
@@ -18,14 +19,22 @@ Sources: botocore: SecondaryStatus; StoppingCondition: at most 28 days (processi
 
 from __future__ import annotations
 
-from sageaudit.domain.job.failure import is_trial, kept, limit_hit, may_resume_from
+from sageaudit.domain.job.failure import (
+    is_trial,
+    kept,
+    limit_hit,
+    may_resume_from,
+    seconds_until_limit,
+)
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import not_lost
+from sageaudit.rules.limits.idle_run import mostly_idle
 
 _LONGEST_LIMIT_S = {api.JobKind.TRAINING: 2_419_200, api.JobKind.PROCESSING: 777_600}
 """28 and 9 days: the kinds of jobs that have a limit, and what AWS allows."""
 _TIMES_THE_LIMIT = 2
+_NO_LONGER = "a longer limit only makes such a wait longer"
 
 
 def _trial(case: api.JobCase) -> str | None:
@@ -49,7 +58,10 @@ def check(case: api.JobCase) -> api.Outcome:
     if left is None and (why_not := not_lost(job)) is not None:
         return why_not
     limit_s = job.max_runtime_s if limit == MAX_RUNTIME else job.max_wait_s
-    after = "" if job.elapsed_s is None else f" after {api.duration(job.elapsed_s)}"
+    counted_s = seconds_until_limit(job, limit)
+    after = "" if counted_s is None else f" after {api.duration(counted_s)}"
+    if limit == MAX_WAIT and counted_s is not None:
+        after += " of waiting and work"
     part = None if left else may_resume_from(job)
     what = f"it left {left or 'neither artifact nor checkpoints'}"
     if part:
@@ -58,6 +70,7 @@ def check(case: api.JobCase) -> api.Outcome:
     evidence: dict[str, api.Scalar] = {
         "limit": limit,
         "limit_s": limit_s,
+        "counted_s": counted_s,
         "elapsed_s": job.elapsed_s,
         "status": job.status,
         "secondary_status": job.secondary_status,
@@ -67,16 +80,20 @@ def check(case: api.JobCase) -> api.Outcome:
     if left:
         caution = "The limit may be planned, and what it left can be used."
         return api.fact(summary, evidence, caution=caution)
-    higher = _higher_limit(job, limit, limit_s)
+    idle = mostly_idle(case)
+    higher = () if idle else _higher_limit(job, limit, limit_s)
     continues = job.kind is not api.JobKind.TRAINING or part is not None
     spent = "This money is spent: the next run under this limit ends the same way."
+    if idle:
+        spent = "This money is spent: a run that waits like this again costs as much."
     if part:
         spent = f"Resumed from {part}, a run keeps that work; if nobody resumes it, all is lost."
     lost = api.lost_up_to if part else api.lost
     return lost(
-        summary,
-        evidence,
+        f"{idle.sentence} {summary}" if idle else summary,
+        {**evidence, **(idle.evidence if idle else {})},
         fix=higher if continues else (api.CHECKPOINTS, *higher),
+        first_step=f"{idle.first_step}; {_NO_LONGER}" if idle else None,
         change=api.DropRun(),
         caution=spent,
     )

@@ -1,22 +1,27 @@
-"""Pulling the container image takes a large share of the billed time.
+"""Pulling the container image, or mounting the data, takes a large share of the billed time.
 
 What it checks: Downloading is at least 20% of the billed phases and over 5 minutes, or costs at
     least $10 and takes over 10 minutes, and it includes the image pull: its message says so, or the
     job started in 2024 or later. If a data channel is copied in File mode, only up to 30 minutes
-    whose message names the image count; the rest belongs to download-dominates.
-Why it costs: The image pull is billed like Training, on every instance.
+    whose message names the image count; the rest belongs to download-dominates. Without one, more
+    than 30 minutes are no image pull: file systems were mounted, or data was fetched.
+Why it costs: The phase is billed like Training, on every instance.
 Saving: Between 0 and the whole Downloading phase, because any image must be pulled. The low end, 0,
     is counted; the next run measures the rest.
 When it is wrong: SageMaker also mounts file systems and copies data in this phase, and reports no
     split. With a copied channel the only advice on the image is to keep it in the job's region.
 What to do: Use a smaller image (multi-stage build, no compilers, no caches, the CPU variant for CPU
     types), from a registry in the job's own region. A warm pool keeps the image too, and is billed
-    while it waits.
+    while it waits. For a mount: a mount target in the instances' own zone, security groups that let
+    NFS (port 2049) or Lustre (988 and 1018 to 1023) pass, and enough throughput.
 Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases. Recorded jobs whose
-    message says "Downloading the training image": 96 to 314 s, 13 of 14 under 300 s.
+    message says "Downloading the training image": 96 to 314 s, 13 of 14 under 300 s. 30 minutes:
+    six times the longest of them. EFS and FSx for Lustre guides: security groups and ports.
 """
 
 from __future__ import annotations
+
+from decimal import Decimal
 
 from sageaudit.domain.bill.bill_facts import image_region
 from sageaudit.rules import api
@@ -51,6 +56,8 @@ def check(case: api.JobCase) -> api.Outcome:
     share = phases.large_download(case, "DownloadingTrainingImage")
     if not isinstance(share, phases.PhaseShare):
         return share
+    if share.seconds > case.limit(phases.PULL_AT_MOST):
+        return _mounts(case, share)
     region = image_region(job.image)
     origin = f", from {region}" if region and region != job.region else ""
     copied = phases.copied_channels(job)
@@ -72,6 +79,44 @@ def check(case: api.JobCase) -> api.Outcome:
             f"{phases.range_caution('Any image must be pulled')}"
             f"{' How much of the phase is the data is not recorded.' if copied else ''}"
         ),
+        **api.cut_up_to("Downloading", share.seconds),
+    )
+
+
+_MOUNTED = {
+    api.DataSource.EFS: "EFS",
+    api.DataSource.FSX: "FSx for Lustre",
+    api.DataSource.S3: "S3 channels",
+}
+"""What is mounted or opened in this phase, the slowest first."""
+_MAKES_SLOW = {
+    api.DataSource.EFS: "the mount of EFS: its security group must let NFS (port 2049) pass, a "
+    "mount target belongs in the instances' own zone, and Elastic throughput feeds many hosts",
+    api.DataSource.FSX: "the mount of FSx: its security group must let Lustre (ports 988 and 1018 "
+    "to 1023) pass, and its subnet belongs in the instances' own zone",
+    api.DataSource.S3: "the opening of the S3 channels: many small objects take long to list, so "
+    "pack them into fewer larger ones",
+}
+
+
+def _mounts(case: api.JobCase, share: phases.PhaseShare) -> api.Found:
+    """Longer than any image pull, and nothing was copied: what else happens in the phase."""
+    used = {channel.source for channel in phases.data_channels(case.job)}
+    sources = [source for source in _MOUNTED if source in used]
+    what = " and ".join(_MOUNTED[source] for source in sources)
+    cause = f"mounting {what} or fetching from there" if what else "what it was is not recorded"
+    steps = "; ".join(_MAKES_SLOW[source] for source in sources)
+    longest = api.duration(Decimal(str(case.limit(phases.PULL_AT_MOST))))
+    return api.derived(
+        f"Downloading took {share.text}. No channel copies data, and no image pull takes over "
+        f"{longest}: {cause}.",
+        {
+            **phases.download_evidence(share),
+            "file_mode_channels": 0,
+            "message_says_image": case.job.image_pull_in_download,
+        },
+        first_step=f"Check {steps or 'what was fetched before the code started'}",
+        caution=phases.range_caution("Some of the phase is needed by every run"),
         **api.cut_up_to("Downloading", share.seconds),
     )
 

@@ -38,24 +38,39 @@ _SDK_CHANNELS = frozenset({"code", "sm_drivers"})
 
 @dataclass(frozen=True, slots=True)
 class PhaseShare:
-    """Seconds of all occurrences of a phase, and the billed seconds that they are part of.
+    """Seconds of the billed occurrences of a phase, and of all billed phases, by the clock.
 
-    `dear_usd`: the phase's dollars, where these are what makes it large.
+    `billed_s`: the seconds that the bill counts; on spot these are fewer than by the clock, of each
+    phase alike. `at_most`: nobody knows how many fewer. `dear_usd`: the phase's dollars, if these
+    are what makes it large.
     """
 
     seconds: Decimal
+    phases_s: Decimal
     billed_s: Decimal
+    at_most: bool = False
     dear_usd: Decimal | None = None
 
     @property
     def percent(self) -> Decimal:
-        """0..100; 0 when nothing was billed."""
-        return 100 * self.seconds / self.billed_s if self.billed_s else _ZERO
+        """0..100, of the billed seconds; 0 when nothing was billed."""
+        return 100 * self.seconds / self.phases_s if self.phases_s else _ZERO
+
+    @property
+    def own_billed_s(self) -> Decimal:
+        """The phase's part of the billed seconds."""
+        return self.percent * self.billed_s / 100
 
     @property
     def text(self) -> str:
-        """For a sentence: `15 min of 1 h billed (25%)`, or `(9%, $41.26)` where dollars count."""
-        of_billed = f"{api.duration(self.seconds)} of {api.duration(self.billed_s)} billed"
+        """For a sentence: `15 min of 1 h billed (25%)`, or `(9%, $41.26)` where dollars count; on
+        spot `30 min, billed as 10 min of 20 min (50%)`.
+        """
+        took, billed = api.duration(self.seconds), api.duration(self.billed_s)
+        own = api.duration(self.own_billed_s)
+        of_billed = f"{took} of {'up to ' if self.at_most else ''}{billed} billed"
+        if own != took:
+            of_billed = f"{took}, billed as {own} of {billed}"
         dollars = "" if self.dear_usd is None else f", ${self.dear_usd:,.2f}"
         return f"{of_billed} ({self.percent:.0f}%{dollars})"
 
@@ -73,15 +88,15 @@ def phase_share(job: api.Job, *names: str) -> PhaseShare | None:
     A job that never started has nothing billed, and nothing in any phase.
     """
     if job.never_started:
-        return PhaseShare(_ZERO, _ZERO)
+        return PhaseShare(_ZERO, _ZERO, _ZERO)
+    phases_s, on_spot = job.billed_phases_s, job.purchase is api.Purchase.SPOT
     billed = [phase for phase in job.phases if phase.billed]
-    seconds = billed_s = _ZERO
-    for phase in billed:
-        if phase.name == "Running" or phase.seconds is None:
-            return None
-        billed_s += phase.seconds
-        seconds += phase.seconds if phase.name in names else _ZERO
-    return PhaseShare(seconds, billed_s) if billed else None
+    if phases_s is None or any(phase.name == "Running" for phase in billed):
+        return None
+    seconds = sum((phase.seconds or _ZERO for phase in billed if phase.name in names), _ZERO)
+    if not on_spot or job.billable_s is None:
+        return PhaseShare(seconds, phases_s, phases_s, at_most=on_spot)
+    return PhaseShare(seconds, phases_s, job.billable_s)
 
 
 def phase_usd(billed: Bill, *names: str) -> Decimal | None:
@@ -109,14 +124,17 @@ def large_share(
     return api.Clear()
 
 
+def data_channels(job: api.Job) -> list[api.InputChannel]:
+    """The channels with data: all but those in which the SDK sends its scripts."""
+    return [channel for channel in job.channels if channel.name not in _SDK_CHANNELS]
+
+
 def copied_channels(job: api.Job) -> list[api.InputChannel]:
     """The data channels that SageMaker copies from S3 before the code starts."""
     return [
         channel
-        for channel in job.channels
-        if channel.source is api.DataSource.S3
-        and channel.mode == "File"
-        and channel.name not in _SDK_CHANNELS
+        for channel in data_channels(job)
+        if channel.source is api.DataSource.S3 and channel.mode == "File"
     ]
 
 
@@ -166,6 +184,7 @@ def download_evidence(share: PhaseShare) -> dict[str, api.Scalar]:
     """The evidence that all rules about Downloading have."""
     return {
         "downloading_s": share.seconds,
+        "downloading_billed_s": round(share.own_billed_s),
         "billed_s": share.billed_s,
         "downloading_percent": round(share.percent, 1),
     }

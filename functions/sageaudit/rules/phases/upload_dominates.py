@@ -59,6 +59,7 @@ def check(case: api.JobCase) -> api.Outcome:
         f"Uploading took {share.text}, after the code had ended.",
         {
             "uploading_s": share.seconds,
+            "uploading_billed_s": round(share.own_billed_s),
             "billed_s": share.billed_s,
             "uploading_percent": round(share.percent, 1),
             "compression": compression or "GZIP (the default)",

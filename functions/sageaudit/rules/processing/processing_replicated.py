@@ -15,12 +15,12 @@ Sources: botocore, ProcessingS3Input.S3DataDistributionType: "whether to distrib
 
 from __future__ import annotations
 
+from sageaudit.domain.job.image import cluster_framework
 from sageaudit.domain.request.request import image_name
 from sageaudit.rules import api
 
 _TYPE = "ProcessingInputs[].S3Input.S3DataDistributionType"
 _COUNT = "ProcessingResources.ClusterConfig.InstanceCount"
-SPLITS_WORK = ("spark", "ray", "dask")
 _CODE = frozenset({"code", "entrypoint", "analysis_config", "conf", "jars", "py-files", "files"})
 """Inputs of the SDK that are no data."""
 
@@ -37,7 +37,7 @@ def check(case: api.RequestCase) -> api.Outcome:
     count = case.request.value(_COUNT)
     if not isinstance(count, int) or count <= 1:
         return api.Clear()
-    if any(word in (image_name(case.request) or "") for word in SPLITS_WORK):
+    if cluster_framework(image_name(case.request)):
         return api.Clear()
     inputs = [one for one in case.job.channels if one.source is api.DataSource.S3]
     data = [one for one in inputs if one.name not in _CODE]

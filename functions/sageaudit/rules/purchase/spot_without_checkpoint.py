@@ -99,4 +99,4 @@ def _repeated(job: api.Job, done: Attempts) -> api.Found:
 
 def _without(job: api.Job, share: Decimal) -> api.CutPhase:
     """The run without a share of its billed seconds."""
-    return api.CutPhase("Training", share * (job.elapsed_s or Decimal(0)))
+    return api.CutPhase("Training", share * (job.billed_phases_s or Decimal(0)))

@@ -1,22 +1,28 @@
 """The storage volume is far larger than what was used of it.
 
-What it checks: An EBS volume of more than 30 GB, of a job that streams all its channels. By
-    DiskUtilization, at most 35% of it was used in every minute. The unused part cost $0.10 or more.
-    Jobs that copy data to the volume (File mode) or fetch it themselves are not judged, because the
-    size of that data is not recorded.
+What it checks: An EBS volume of more than 30 GB of which, by DiskUtilization, at most 35% was used
+    in every minute. The unused part cost $0.10 or more. If a training job copies its data to the
+    volume (File mode), also: the volumes are at least a fifth of the bill, and the download cannot
+    have filled them, by its seconds and the most that the network of the instances carries. Jobs
+    that fetch data themselves are not judged, and neither are processing jobs that copy it: nothing
+    bounds how much.
 Why it costs: Each instance's volume is billed by GB and time, used or not. It is small beside the
     instance: 100 GB for an hour cost about $0.02.
-Saving: Possible, never in a total: the same run with a volume of twice the peak, at least 30 GB.
+Saving: Possible, never in a total: the same run with a volume of twice the peak, at least 30 GB. In
+    File mode it has room for all that the download can have brought as well; the high end of the
+    range is without that room, as AWS does not say whether DiskUtilization counts the copied data.
 When it is wrong: Code that writes much: the metric is near 0 in real data (0.01% to 1.3% of 30 GB
     in recorded jobs), and AWS does not say which folders it counts. A job whose volume is full
     fails.
 What to do: Try the smaller volume in a run that may fail. FastFile mode needs no space for data.
 Sources: botocore, VolumeSizeInGB. 30 GB: the default of the SageMaker Python SDK. Job Defense
-    Shield: memory requested in excess means that at most 0.35 of it is used.
+    Shield: memory requested in excess means that at most 0.35 of it is used. Network: EC2
+    DescribeInstanceTypes.
 """
 
 from __future__ import annotations
 
+from decimal import Decimal
 from math import ceil
 
 from sageaudit.rules import api
@@ -27,21 +33,39 @@ PEAK_BELOW = api.Threshold(
 )
 TIMES_THE_PEAK = api.Threshold("times_the_peak", 2, "new size / peak use", "headroom")
 FROM_USD = api.Threshold("from_usd", 0.1, "USD", "nobody changes a job for less")
+COPIED_FROM = api.Threshold(
+    "copied_from_percent", 20, "percent of the bill", "in File mode: a fifth of the bill"
+)
+_BITS_OF_A_BYTE = 8
 
 
 def _not_recorded(case: api.JobCase) -> str | None:
-    known = case.job.streams_data
-    return None if known else "how much data is on its volume is not recorded"
+    job = case.job
+    if job.streams_data:
+        return None
+    if job.kind is not api.JobKind.TRAINING or not job.channels:
+        return "how much data is on its volume is not recorded"
+    total_usd, volumes_usd = case.bill.total_usd, _volumes_usd(case)
+    if not total_usd or volumes_usd is None:
+        return None
+    percent = 100 * volumes_usd / total_usd
+    if percent >= Decimal(str(case.limit(COPIED_FROM))):
+        return None
+    return f"its data is copied to its volumes, which are {percent:.1f}% of the bill"
+
+
+def _volumes_usd(case: api.JobCase) -> Decimal | None:
+    """What the volumes cost while the job ran; None when it is not known."""
+    paid = [line.usd for line in case.bill.lines if line.item == "storage"]
+    return api.whole_sum(paid) if paid else None
 
 
 def _cheap(case: api.JobCase, too_much_gb: int) -> bool:
     """Whether so much of each volume cost too little to speak of; an unknown price may be high."""
-    paid = [line.usd for line in case.bill.lines if line.item == "storage"]
-    size = case.job.volume_gb
-    if not paid or not size or None in paid:
+    usd, size = _volumes_usd(case), case.job.volume_gb
+    if usd is None or not size:
         return False
-    usd = sum(filter(None, paid)) * too_much_gb / size
-    return float(usd) < case.limit(FROM_USD)
+    return float(usd * too_much_gb / size) < case.limit(FROM_USD)
 
 
 def _small(case: api.JobCase) -> str | None:
@@ -54,7 +78,7 @@ def _small(case: api.JobCase) -> str | None:
     id="SA501",
     scope=api.JobCase,
     kinds=set(api.VOLUME_PATHS),
-    thresholds=(OVER, PEAK_BELOW, TIMES_THE_PEAK, FROM_USD),
+    thresholds=(OVER, PEAK_BELOW, TIMES_THE_PEAK, FROM_USD, COPIED_FROM),
     needs=(api.Metric.DISK,),
     coarsest_period_s=300,
     whole_run=True,
@@ -71,15 +95,50 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Unknown(
             "storage_unknown", "whether there is a volume, or its size, is not known"
         )
+    copied_gb = 0 if job.streams_data else _copied_at_most_gb(case)
+    if copied_gb is None:
+        return api.Unknown("copy_unknown", "how much its download can have brought is not known")
     peak = max(max(line.present) for line in case.whole.series[api.Metric.DISK].values())
     used_gb = peak * size / 100
-    new_size = max(int(case.limit(OVER)), ceil(used_gb * case.limit(TIMES_THE_PEAK)))
-    if peak > case.limit(PEAK_BELOW) or new_size >= size or _cheap(case, size - new_size):
+    room_gb = used_gb * case.limit(TIMES_THE_PEAK)
+    new_size, best_size = (
+        max(int(case.limit(OVER)), ceil(gb)) for gb in (room_gb + copied_gb, room_gb)
+    )
+    if peak > case.limit(PEAK_BELOW) or best_size >= size or _cheap(case, size - best_size):
         return api.Clear()
+    if new_size >= size or _cheap(case, size - new_size):
+        return api.NotApplicable(f"its download may have brought up to {copied_gb} GB")
     return api.possible(
         f"At most {peak:.1f}% of each {size} GB volume was used on {job.instances}.",
-        {"volume_gb": size, "disk_max_percent": round(peak, 2), "used_gb": round(used_gb, 1)},
+        {
+            "volume_gb": size,
+            "disk_max_percent": round(peak, 2),
+            "used_gb": round(used_gb, 1),
+            "copied_at_most_gb": copied_gb,
+        },
         fix=(api.Parameter(api.VOLUME_PATHS[job.kind], size, new_size),),
         change=api.SetVolume(new_size),
-        caution="Its data is streamed. What the code writes must fit: DiskUtilization is often 0.",
+        best=api.SetVolume(best_size) if copied_gb else None,
+        caution=_caution(copied_gb),
     )
+
+
+def _copied_at_most_gb(case: api.JobCase) -> int | None:
+    """What the longest download can have brought to a host at most; None when it is not known.
+
+    SageMaker copies the data of File mode in this phase alone, and does not unpack it.
+    """
+    seconds = [phase.seconds for phase in case.job.phases if phase.name == "Downloading"]
+    rates = [None if kind is None else kind.network_gbps for kind in case.types]
+    known_s = [one for one in seconds if one is not None]
+    known_gbps = [rate for rate in rates if rate is not None]
+    if not seconds or len(known_s) < len(seconds) or not rates or len(known_gbps) < len(rates):
+        return None
+    return ceil(max(known_s) * max(known_gbps) / _BITS_OF_A_BYTE)
+
+
+def _caution(copied_gb: int) -> str:
+    source = "Its data is streamed."
+    if copied_gb:
+        source = f"The download can have brought {copied_gb} GB at most."
+    return f"{source} What the code writes must fit: DiskUtilization is often 0."

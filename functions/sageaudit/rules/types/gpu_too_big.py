@@ -1,8 +1,8 @@
 """The GPU of a p type is far more than the run uses.
 
 What it checks: On a p type, over the active minutes: the mean GPU utilisation is at most 20%, GPU
-    memory peaks at no more than 10 GiB a GPU, no more than 12 cores a GPU are busy, and the type
-    that certainly saves most is a g type.
+    memory peaks at no more than 10 GiB for each GPU of a host, no more than 12 cores a GPU are
+    busy, and the type that certainly saves most is a g type.
 Why it costs: p types are made for large models on several GPUs; a small model pays for what it
     leaves idle.
 Saving: Derived, never (1 - utilisation) x cost: the run on the g type, which holds P99.5 of memory
@@ -23,6 +23,7 @@ Sources: Job Defense Shield, gpu-model-too-powerful, its example values: GPU uti
 
 from __future__ import annotations
 
+from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import BestType, best_type, no_other_type
@@ -72,16 +73,24 @@ def check(case: api.JobCase) -> api.Outcome:
     if g_type is None or not g_type.type.family.startswith("g"):
         return _unknown(best) or api.Clear()
     return api.derived(
-        f"{case.span(case.usage.minutes)} on {case.job.instances} used {average:.0f}% "
-        f"of the GPU and {memory_gib:.1f} GiB of its memory: {g_type.type.name} has enough.",
+        f"{case.span(case.usage.minutes)} on {case.job.instances} used {average:.0f}% of "
+        f"{_memory_used(today, memory_gib)}: {g_type.type.name} has enough.",
         {
             "gpu_mean_percent": round(average, 1),
-            "gpu_memory_peak_gib": round(memory_gib, 1),
+            "gpu_memory_peak_gib": round(memory_gib * today.gpus, 1),
+            "gpus": today.gpus,
             "cores_peak_per_gpu": round(cores, 1),
             "active_minutes": round(case.usage.minutes),
         },
         **best.details(case),
     )
+
+
+def _memory_used(today: InstanceType, gib_each: float) -> str:
+    """CloudWatch has only the sum of a host's GPUs, which may all be on one of them."""
+    if today.gpus == 1:
+        return f"the GPU and {gib_each:.1f} GiB of its memory"
+    return f"its {today.gpus} GPUs and {gib_each * today.gpus:.1f} GiB of their memory together"
 
 
 def _unknown(best: BestType) -> api.Unknown | None:

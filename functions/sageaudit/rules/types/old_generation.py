@@ -8,9 +8,10 @@ Saving: Derived, where prices are known: the run on the type that certainly save
     needs a metric only if the new type has less of it.
 When it is wrong: Code that was built for the old GPU must be built again for the new one. Newer
     types that may fit are named without a figure in four cases: the old GPUs have NVLink and the
-    new ones do not; the run has several instances (EFA); no ratio was measured; the new type has
-    less of a resource that was not recorded. There is no finding if the image works on none of
-    them, because its CUDA is older than their GPUs, or its algorithm is not documented for them.
+    new ones do not; the run has several instances that may exchange data; no ratio was measured;
+    the new type has less of a resource that was not recorded. There is no finding if the image
+    works on none of them, because its CUDA is older than their GPUs, or its algorithm is not
+    documented for them.
 What to do: Try a current type that holds the run. An image with a recent framework runs on it as
     it is.
 Sources: Editorial table of the catalogue (`legacy_family`, `successors`), whose sizes are EC2's.

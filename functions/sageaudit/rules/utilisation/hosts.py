@@ -20,6 +20,8 @@ from sageaudit.domain.usage.series import Series, pick_all
 from sageaudit.rules import api
 from sageaudit.rules.api import Measurements, Metric, Missing, mean
 
+NEED_NOTHING = "Assumes that the other hosts need nothing from them, such as data in their memory."
+"""Of hosts that took no part."""
 MIN_SECONDS = 900
 """Fewer minutes that all hosts share are an accident."""
 
@@ -90,7 +92,7 @@ def host_load(whole: Measurements, metric: Metric) -> HostLoad | Missing | None:
         return Missing("hosts_apart", f"{why}, and {MIN_SECONDS // 60} are needed to compare them")
     used = pick_all(lines, shared)
     means = _by_mean(used)
-    idle = {end.host for end in ends if not end.took_part} | set(_without_gpu_work(whole, used))
+    idle = {end.host for end in ends if not end.took_part} | set(without_gpu_work(whole, used))
     no_part = tuple(host for host in used if host in idle)
     return HostLoad(metric, used, seconds, no_part, means[-1], means[0])
 
@@ -99,7 +101,7 @@ def _by_mean(used: Mapping[str, Series]) -> list[tuple[str, float]]:
     return sorted(((host, line.mean) for host, line in used.items()), key=lambda one: one[1])
 
 
-def _without_gpu_work(whole: Measurements, used: Collection[str]) -> Iterator[str]:
+def without_gpu_work(whole: Measurements, used: Collection[str]) -> Iterator[str]:
     """Hosts whose GPUs did nothing, with no more than a core busy: a process that only waits."""
     cpu, vcpu = whole.series.get(Metric.CPU, {}), whole.vcpu or 0
     for host in used if whole.gpus and vcpu else ():

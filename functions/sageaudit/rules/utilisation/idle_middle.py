@@ -3,18 +3,23 @@
 What it checks: After the first GPU work no GPU of any host is above 1% for half an hour or more,
     and some host works again after that. The time is counted if no host keeps more than a core busy
     (1.2 cores with its system), because a waiting process sleeps or spins on one core. If a CPU or
-    another host's GPU works more, the time is shown in GPU-hours only.
+    another host's GPU works more, the time is shown in GPU-hours only. Three and more waits with
+    one core at work that are equally long and evenly spaced are a phase of the program, such as an
+    evaluation, and not a hang.
 Why it costs: All GPUs are billed while nothing uses them.
 Saving: The minutes in which every host stood still. Measured if all were idle (under 0.2 cores);
-    else derived, because one core may have worked. None if more than a core worked.
+    else derived, because one core may have worked. None if more than a core worked. A phase of the
+    program is possible at most: it may be needed where it is, and elsewhere it costs something too.
 When it is wrong: A run that waits for a query, a file system or another job stands still too. GPU
-    kernels that spin (a lost peer in NCCL) look like work: these metrics cannot show that wait.
+    kernels that spin (a lost peer in NCCL) look like work: these metrics cannot show that wait. A
+    wait that each epoch ends by the same timeout looks like a phase of the program.
 What to do: Let waits fail: `timeout` of `init_process_group` (10 minutes by default for NCCL since
     PyTorch 2.2; TORCH_NCCL_ASYNC_ERROR_HANDLING set to 0 switches it off), `timeout` of the
     DataLoader, time limits on mounts and requests; a run with checkpoints then goes on from the
     last one. For the rest, a CloudWatch alarm on GPUUtilization of the job's hosts, and an
     EventBridge rule on that alarm with a Lambda function that calls StopTrainingJob. Long work of
-    the CPU alone (evaluation, data for the next epoch) belongs in a processing job on a CPU type.
+    the CPU alone (evaluation, data for the next epoch) belongs in a processing job on a CPU type,
+    or comes less often.
 Sources: gpu-pruner: 30 minutes at zero GPU. PyTorch, ProcessGroupNCCL environment variables and
     pull request 110947. A busy core reads up to 100.8% in recorded jobs, an idle host up to 19% of
     a core.
@@ -27,6 +32,7 @@ from decimal import Decimal
 from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import cores_busy, idle_middle
 from sageaudit.domain.usage.gpu_waits import GpuPauses, gpu_pauses
+from sageaudit.domain.usage.recurring import recurring_standstills
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import (
     NEEDS_NO_GPU,
@@ -37,6 +43,14 @@ from sageaudit.rules.utilisation.standing_still import (
 )
 
 ALARM = "A timeout in the code, or an alarm on GPUUtilization that stops the job, ends such a wait."
+EVALUATE = (
+    "If the core evaluates, do that in a separate job on a CPU type, which reads the checkpoints, "
+    "or less often; if it saves, write checkpoints in the background"
+)
+PHASE = (
+    "The waits look like a phase of the program, such as an evaluation: nothing is counted. What a "
+    "separate job costs is not taken off."
+)
 OTHERS = (
     "No dollars are counted, because other hosts worked meanwhile. Spread that work over all "
     "hosts, or leave it to a job of its own on one host."
@@ -58,7 +72,10 @@ def check(case: api.JobCase) -> api.Outcome:
     """Looks at the whole run, between its first GPU work and its end."""
     whole, period_s = case.whole, case.whole.period_s or 0
     stretches, pauses = idle_middle(whole), gpu_pauses(whole)
+    phase = recurring_standstills(whole)
     still_s = sum(map(len, stretches)) * period_s
+    if phase and not still_s:
+        return _recurring(case, phase)
     if not still_s:
         return _shown(case, pauses) if pauses else api.Clear()
     evidence: dict[str, api.Scalar] = {
@@ -71,12 +88,39 @@ def check(case: api.JobCase) -> api.Outcome:
         "minutes": round(whole.minutes),
         "period_s": period_s,
     }
+    beside = ""
+    if phase:
+        evidence["recurring_s"] = sum(map(len, phase)) * period_s
+        beside = f" {len(phase)} equal, evenly spaced waits beside this are not counted."
     summary = _summary(case, stretches, still_s)
     change = api.CutPhase(work_phase(case.job), Decimal(still_s))
     if asleep(whole, stretches):
-        return api.measured(summary, evidence, change=change, caution=f"{WAITS} {ALARM}")
-    caution = f"{WAITS} {NEEDS_NO_GPU} {ALARM}"
+        return api.measured(summary, evidence, change=change, caution=f"{WAITS} {ALARM}{beside}")
+    caution = f"{WAITS} {NEEDS_NO_GPU} {ALARM}{beside}"
     return api.derived(summary, evidence, change=change, caution=caution)
+
+
+def _recurring(case: api.JobCase, phase: tuple[range, ...]) -> api.Outcome:
+    """Possible at most: the program does something in these minutes."""
+    whole, period_s = case.whole, case.whole.period_s or 0
+    phase_s = sum(map(len, phase)) * period_s
+    first, second, *_ = phase
+    return api.possible(
+        f"No GPU worked for {api.duration(Decimal(phase_s))} of {api.duration_min(whole.minutes)} "
+        f"on {case.job.instances}: {len(phase)} times for about "
+        f"{api.duration(Decimal(len(first) * period_s))}, evenly spaced, while one core was busy.",
+        {
+            "recurring_s": phase_s,
+            "recurrences": len(phase),
+            "first_recurrence_after_s": first.start * period_s,
+            "between_recurrences_s": (second.start - first.stop) * period_s,
+            "cores_meanwhile": round(max(cores_busy(whole, still) for still in phase), 2),
+            **run_evidence(whole),
+        },
+        first_step=EVALUATE,
+        caution=PHASE,
+        **api.cut_up_to(work_phase(case.job), Decimal(phase_s)),
+    )
 
 
 def _summary(case: api.JobCase, stretches: tuple[range, ...], still_s: int) -> str:

@@ -52,6 +52,11 @@ PREPARES = (
     "Prepare the data once in a processing job on a CPU type, whose output later runs read; "
     "what that costs is taken off."
 )
+FIND_THE_WAIT = (
+    "Look in the job's log for what it waited for in these minutes: another job, a query, a "
+    "download by its own code. Start the job when that is done"
+)
+"""The first step where the job had no GPU work to prepare, so that no other type helps."""
 WAITS = "A start that waits for another job or for a queue looks the same."
 
 
@@ -85,7 +90,12 @@ def check(case: api.JobCase) -> api.Outcome:
     summary, phase = _summary(case, start, wait), work_phase(case.job)
     change = api.CutPhase(phase, start.counted_s)
     fix = api.first_channel(case.job)
-    if not wait or not (start.calm_s or start.best_s > start.counted_s):
+    if not wait:
+        step = None if fix else FIND_THE_WAIT
+        return api.measured(
+            summary, evidence, fix=fix, first_step=step, change=change, caution=WAITS
+        )
+    if not (start.calm_s or start.best_s > start.counted_s):
         return api.measured(summary, evidence, fix=fix, change=change, caution=WAITS)
     if start.best_s == start.counted_s:
         return api.derived(summary, evidence, fix=fix, change=change, caution=PREPARES)

@@ -10,7 +10,8 @@ Why it costs: A job is billed until its last process ends, on all its instances:
     thread that is never joined, a distributed group that waits for a peer, hosts that end early.
 Saving: Measured: the minutes in which every host was idle, which were billed and produced nothing.
     If one core was busy, derived: that core needed no GPU. For hosts that ended early 0 is counted,
-    because they save only if they take over work of the others. One case is counted: a job with a
+    because they save only if they take over work of the others, or, where the code spreads it
+    already, if the parts become equal. One case is counted: a job with a
     process for each GPU failed, so the other hosts waited for the one that was gone. The time after
     the first 30 minutes counts.
 When it is wrong: A run that waits (for a query, another job, an upload by its own code) is idle
@@ -97,8 +98,20 @@ def check(case: api.JobCase) -> api.Outcome:
         best = api.CutPhase(phase, Decimal(tail.idle_s + tail.early[0][1]))
         change = api.CutPhase(phase, max(died_s, Decimal(counted_s)))
         return api.derived(summary, evidence, change=change, best=best, caution=DIED)
-    shared = "Unused hosts save only if they take over work of the others: none of it is counted."
-    return api.derived(summary, evidence, change=change, best=best, caution=shared)
+    return api.derived(
+        summary, evidence, change=change, best=best, caution=_why_not_counted(case.job)
+    )
+
+
+def _why_not_counted(job: api.Job) -> str:
+    """Why minutes of hosts that ended early are not counted."""
+    if job.hints.distribution is None:
+        return "Unused hosts save only if they take over work of the others: none of it is counted."
+    return (
+        "Its code spreads the work over all hosts already: those that ended early had a smaller "
+        "part, or waited for work that one host does alone, such as an evaluation or the saving of "
+        "the model. None of it is counted."
+    )
 
 
 def _died_s(case: api.JobCase, tail: IdleEnds) -> Decimal:

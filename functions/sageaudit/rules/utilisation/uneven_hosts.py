@@ -22,11 +22,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from sageaudit.domain.job.image import cluster_framework
 from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api
-from sageaudit.rules.processing.processing_replicated import SPLITS_WORK
-from sageaudit.rules.utilisation.hosts import HostLoad, host_load, idle_percent
+from sageaudit.rules.utilisation.hosts import NEED_NOTHING, HostLoad, host_load, idle_percent
 
 DISTANCE_OVER = api.Threshold(
     "distance_over", 0.5, "share of minutes (0..1)", "far apart", "Debugger LoadBalancing"
@@ -86,8 +86,8 @@ def check(case: api.JobCase) -> api.Outcome:
 
 def _driver(job: api.Job, load: HostLoad) -> str | None:
     """The first host of a processing job by what splits work itself, or beside two and more."""
-    splits = any(word in f"{job.image} {job.entry_point}".lower() for word in SPLITS_WORK)
-    if job.kind is not api.JobKind.PROCESSING or not (splits or len(load.used) > _PAIR):
+    framework = cluster_framework(job.image, job.entry_point)
+    if job.kind is not api.JobKind.PROCESSING or not (framework or len(load.used) > _PAIR):
         return None
     return next((host for host in load.used if host.endswith("/algo-1")), None)
 
@@ -117,9 +117,7 @@ def _fewer(job: api.Job, left_out: int) -> api.FoundDetails:
         "fix": (api.Parameter(api.COUNT_PATHS[job.kind], job.groups[0].count, count),),
         "alternatives": (even,) if even else (),
         "change": api.SetCount(count, Decimal(1), refills=False),
-        "caution": (
-            "Assumes that the other hosts need nothing from them, such as data in their memory."
-        ),
+        "caution": NEED_NOTHING,
     }
 
 

@@ -85,6 +85,8 @@ class AuditDependencies:
     """False for one that is thrown away: it lacks a family's runs, and no audit is made again."""
     metrics_may_come: bool = True
     """False for a recording, which gets no more of them."""
+    all_tags: bool = True
+    """False for a recording that may lack tags of the job."""
     notes: tuple[str, ...] = ()
     """What could not be read when the job was recorded."""
 

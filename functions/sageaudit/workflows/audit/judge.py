@@ -94,6 +94,7 @@ def audit_job(
         pooled_usd=_pooled_usd(pool, earlier),
         tags=policy.shown(job.tags),
         smallest_types=case.smallest_types,
+        dearer_steps=case.dearer_steps,
     )
 
 
@@ -155,7 +156,12 @@ def run_facts(audit: Audit) -> RunFacts:
     moves = (one.found.change for one in findings if one.stands)
     advised = next((move.instance_type for move in moves if isinstance(move, SetType)), None)
     known = facts_of(job, reason_class=failed, found=compared, usage=audit.usage)
-    return replace(known, advised_type=advised, smallest_types=audit.smallest_types)
+    return replace(
+        known,
+        advised_type=advised,
+        smallest_types=audit.smallest_types,
+        dearer_steps=audit.dearer_steps,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from sageaudit.domain.audit.record import NOT_NAMED, Detail, Head
 from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.event import DescribedRun, JobEnded, described_run, same_run
 from sageaudit.domain.job.job import FINISHED, Job
-from sageaudit.domain.job.kept import kept_tags
+from sageaudit.domain.job.kept import TagNames, audited_tags, unread_tags
 from sageaudit.domain.job.phases import own_code_s, so_far
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import (
@@ -116,17 +116,26 @@ def read_tags(attempt: Attempt) -> Tags:
     """
     ended, known, read = attempt.ended, attempt.known, attempt.deps.policy.tags_read
     if ended.tags and known is None and not attempt.again:
-        return Tags(kept_tags(ended.tags, read))
+        return _all_tags(ended.tags, read)
     try:
-        return Tags(kept_tags(attempt.deps.jobs.tags(ended.ref), read))
+        tags = attempt.deps.jobs.tags(ended.ref)
+        return _all_tags(tags, read, all_read=attempt.deps.all_tags)
     except AccessDenied as denied:
         why, late = f"{denied.action} is not permitted", False
     except (Throttled, Unavailable) as error:
         why, late = str(error).rstrip("."), True
     notes = (f"tags: {why}",)
     stored = attempt.deps.history.detail(known.key) if known is not None else None
-    tags = ended.tags if stored is None else stored.tags
-    return Tags(kept_tags(tags, read), notes, late)
+    kept = ended.tags if stored is None else stored.tags
+    return Tags(audited_tags(kept, read, all_read=False), notes, late)
+
+
+def _all_tags(tags: Mapping[str, str], names: TagNames, *, all_read: bool = True) -> Tags:
+    notes = tuple(
+        f"tags: the value of {name} was not read: it has the form of a secret"
+        for name in unread_tags(tags, names)
+    )
+    return Tags(audited_tags(tags, names, all_read=all_read), notes)
 
 
 def read_job(described: Described, tags: Tags, attempt: Attempt) -> Job | NotDescribed:

@@ -100,7 +100,7 @@ def _not_described(missing: NotDescribed, attempt: Attempt) -> Outcome:
     if not missing.proven:
         return Dropped(missing.reason)
     policy, ruleset = attempt.deps.policy, attempt.deps.ruleset.version
-    ended = replace(missing.ended, tags=kept_tags(missing.ended.tags, policy.tags_read))
+    ended = replace(missing.ended, tags=kept_tags(missing.ended.tags, policy.tags_read.values))
     return record(unaudited(ended, missing.reason, policy, ruleset), attempt)
 
 

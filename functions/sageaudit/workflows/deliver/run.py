@@ -28,6 +28,7 @@ from sageaudit.errors import (
 )
 from sageaudit.output.text import untrusted
 from sageaudit.output.text.card import held_card
+from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.envelope import NOBODY, Notice, Writer
 from sageaudit.ports import Channel, Circuit, SendLedger
 
@@ -58,12 +59,16 @@ come for this long."""
 
 @dataclass(frozen=True, slots=True)
 class DeliverDependencies:
-    """What `deliver` works with, by channel name; `clock` is read again after a post."""
+    """What `deliver` works with, by channel name; `clock` is read again after a post.
+
+    `place`: the history that the commands of messages ask.
+    """
 
     ledger: SendLedger
     channels: Mapping[str, Channel]
     clock: Callable[[], datetime]
     writers: Mapping[str, Writer] = field(default_factory=dict)
+    place: HistoryPlace = OWN_HISTORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +167,9 @@ def _with_held(notice: Notice, began_at: datetime, deps: DeliverDependencies) ->
     hour = deps.ledger.hour(notice.channel, began_at)
     if not hour.held:
         raise Unavailable("The table answered without the hour of a notice.")
-    return replace(notice, payload=deps.writers[notice.channel](held_card(hour), NOBODY))
+    return replace(
+        notice, payload=deps.writers[notice.channel](held_card(hour, deps.place), NOBODY)
+    )
 
 
 def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:

@@ -24,6 +24,7 @@ from sageaudit.domain.policy.routes import Route
 from sageaudit.errors import AwsError
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.page import page
+from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
 from sageaudit.output.text.envelope import NOBODY, Notice, Writer, to_body
 from sageaudit.output.text.links import Link
@@ -40,7 +41,7 @@ class DigestDependencies:
     """What the digest reads, writes and is written by.
 
     `writers`: of each channel of the policy. `source`: what the report is read from, and `pages`
-    where it goes; None for no report.
+    where it goes; None for no report. `place`: the history that the commands of the digest ask.
     """
 
     history: History
@@ -50,6 +51,7 @@ class DigestDependencies:
     writers: Mapping[str, Writer]
     reports: ReportStore | None = None
     source: ReportSource | None = None
+    place: HistoryPlace = OWN_HISTORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> Digested | str:
     routes, left_out = digest_routes(deps.policy)
     bodies = {}
     for number, digest in found.items():
-        route, card = routes[number], digest_card(digest, report)
+        route, card = routes[number], digest_card(digest, report, deps.place)
         for channel in route.to if route else deps.policy.routes.default:
             payload = deps.writers[channel](card, NOBODY)
             notice = Notice(f"digest to {last_day}|{number}|{channel}", channel, payload)

@@ -11,7 +11,7 @@ docs/decisions/0024-transactional-outbox.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -30,9 +30,8 @@ from sageaudit.domain.advice.month import month_of
 from sageaudit.domain.alert.alert import (
     Alert,
     AlertKind,
-    ChannelHour,
+    PastAlerts,
     group_key,
-    hour_of,
 )
 from sageaudit.domain.alert.audit_figures import (
     advised_in,
@@ -60,9 +59,15 @@ from sageaudit.domain.policy.routes import IDLE_RULE, Destination, Subject
 from sageaudit.errors import Malformed, Throttled, Unavailable, reading
 from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.envelope import Notice, Writer, to_body
-from sageaudit.ports import AlertLedger, Decisions, History
+from sageaudit.ports import History
 from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.workflows.notify.job_lines import (
+    FIRST_VERSION,
+    is_line_due,
+    line_card,
+    line_channels,
+)
+from sageaudit.workflows.notify.posts import NotifyDependencies, Plan, Post
 
 TRIES = 8
 """The messages of a family are written by one process at a time; each try means another one was."""
@@ -70,22 +75,6 @@ LOOK_BACK = timedelta(days=30)
 LONG_AGO = "it ended more than 30 days ago"
 _RUNS_BACK = timedelta(days=365)
 _PAGE = 100
-
-
-@dataclass(frozen=True, slots=True)
-class NotifyDependencies:
-    """What `notify` reads, writes and decides by.
-
-    `writers`: of each channel of the policy. `installed_at`: no message is sent about a job
-    that ended before this moment; None where it is not known.
-    """
-
-    history: History
-    ledger: AlertLedger
-    decisions: Decisions
-    policy: Policy
-    writers: Mapping[str, Writer]
-    installed_at: Callable[[], datetime | None] = lambda: None
 
 
 def notify(
@@ -98,13 +87,11 @@ def notify(
     is written then.
     """
     with reading("document"):
-        if never := why_never(document, deps.policy.mode):
+        never = _why_never(version, document, deps.policy)
+        if never and not is_line_due(version, document, deps.policy):
             return no_alert(never)
-        if version == 1 and not _may_be_alerted(document, deps.policy):
-            unjudged = document["judged"] == Judged.NO
-            return no_alert(NOTHING_FOUND + (": it could not be judged" if unjudged else ""))
         for _ in range(TRIES):
-            decision = _try(key, version, document, deps, now=now)
+            decision = _try(key, version, document, deps, never, now=now)
             if decision is not None:
                 return decision
     raise Throttled("Too many audits of one family are decided at once.")
@@ -126,45 +113,86 @@ def stored_audit(history: History, key: JobKey, version: int) -> AuditDocument |
     return document
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One version of a run's audit, with what was read of the run before it is decided about."""
+
+    key: JobKey
+    version: int
+    document: AuditDocument
+    head: Head
+    past: PastAlerts
+    now: datetime
+
+
 def _try(
-    key: JobKey, version: int, document: AuditDocument, deps: NotifyDependencies, *, now: datetime
+    key: JobKey,
+    version: int,
+    document: AuditDocument,
+    deps: NotifyDependencies,
+    never: str | None,
+    *,
+    now: datetime,
 ) -> AlertDecision | None:
-    """Decides and writes; None where somebody else wrote since this was read."""
+    """Decides and writes; None where somebody else wrote since this was read. `never`: why there
+    is no alert, whatever its family is.
+    """
     with reading("head of the run"):
         head = deps.history.head(key)
     if head is None:
         raise Unavailable("The history answered without the head of a run that it has.")
     past = deps.ledger.past(key, group_key(head.account, head.region, head.family))
-    if reason := _why_not_now(version, head, past.last, deps, now):
-        return no_alert(reason)
-    case = _case(document, head, past.alerts, deps, now)
+    run = _Run(key, version, document, head, past, now)
+    if never := never or _why_not_now(version, head, past.last, deps, now):
+        plan = Plan(no_alert(never), past)
+    else:
+        plan = _alert_plan(run, deps)
+    if is_line_due(version, document, deps.policy):
+        plan = _with_line(plan, run, deps)
+    return plan.write(past, version, deps, now)
+
+
+def _alert_plan(run: _Run, deps: NotifyDependencies) -> Plan:
+    """The alert, if there is one."""
+    head, past, now = run.head, run.past, run.now
+    case = _case(run.document, head, past.alerts, deps, now)
     decision = decide(case, past.last)
     if decision.quiet and not decision.waits:
-        return decision
-    decision = _completed(key, decision, case, deps)
-    shown = _shown(document, case.advices, head, loud=decision.kind is AlertKind.WORSE)
-    card = card_of(shown, decision)
-    subject = _subject(shown, card, decision, key, deps)
+        return Plan(decision, past)
+    decision = _completed(run.key, decision, case, deps)
+    shown = _shown(run.document, case.advices, head, loud=decision.kind is AlertKind.WORSE)
+    card = card_of(shown, decision, deps.place)
+    subject = _subject(shown, card, decision, run.key, deps)
     decision = replace(decision, to=_destination(decision, subject, deps.policy))
     channels, kind = decision.to.channels, decision.kind
-    alert = Alert(past.run, head.family, kind, version, figures_of(shown), now, channels)
+    alert = Alert(past.run, head.family, kind, run.version, figures_of(shown), now, channels)
     if decision.waits:
-        after = past.with_waiting(alert_of(case, decision, alert))
-        return decision if deps.ledger.write(past, after, {}, now) else None
+        return Plan(decision, past.with_waiting(alert_of(case, decision, alert)))
     if not decision.corrects:
         waited = [one for one in case.waiting if one.channels == channels]
         decision = replace(decision, waited=waited)
-        card = card_of(shown, decision) if waited else card
-    hours = _hours(decision, card, subject.usd, deps, now)
-    decision = replace(decision, held=tuple(one.channel for one in hours if one.held))
+        card = card_of(shown, decision, deps.place) if waited else card
+    # what is in no open advice is never held, since nobody would find it
+    may_wait = not (decision.corrects or decision.dearer)
+    posts = (Post(name, card, subject.usd, may_wait) for name in channels)
     after = past.with_alerts(alert, alerts_by(case, decision, alert))
-    bodies = {
-        one.channel: _body(f"{past.run}|{version}|{one.channel}", one, card, deps)
-        for one in hours
-        if one.needs_notice
-    }
-    counted = [one for one in hours if one.count]
-    return decision if deps.ledger.write(past, after, bodies, now, counted) else None
+    return Plan(decision, after, tuple(posts))
+
+
+def _with_line(plan: Plan, run: _Run, deps: NotifyDependencies) -> Plan:
+    """With the line about the job, for the channels that ask for one and have no alert about it."""
+    if of_the_past(run.head.ended_at, deps.installed_at(), run.now):
+        return plan
+    tags = _tags(run.key, deps) if deps.policy.routes.ask_tags else {}
+    alerted = plan.after.last.channels if plan.after.last else ()
+    asking = line_channels(run.document, tags, deps.policy)
+    channels = tuple(name for name in asking if name not in alerted)
+    if not channels or deps.ledger.has_line(run.key):
+        return plan
+    card, usd = line_card(run.head, run.document, deps.history), figures_of(run.document).usd
+    posts = (Post(name, card, usd) for name in channels)
+    decision = replace(plan.decision, lines=channels)
+    return replace(plan, decision=decision, posts=(*plan.posts, *posts))
 
 
 def _completed(
@@ -190,32 +218,6 @@ def _destination(decision: AlertDecision, subject: Subject, policy: Policy) -> D
     return Destination(there) if there else policy.routes.of(subject)
 
 
-def _hours(
-    decision: AlertDecision,
-    card: MessageCard,
-    usd: Decimal | None,
-    deps: NotifyDependencies,
-    now: datetime,
-) -> list[ChannelHour]:
-    """The hour of each channel with this message; nothing is counted where none is ever held."""
-    # what is in no open advice is never held, since nobody would find it
-    most = {} if decision.corrects or decision.dearer else deps.policy.max_per_hour
-    began = hour_of(now)
-    return [
-        deps.ledger.hour(name, began).with_message(card.headline, usd, most[name])
-        if name in most
-        else ChannelHour(name, began)
-        for name in decision.to.channels
-    ]
-
-
-def _body(notice_id: str, hour: ChannelHour, card: MessageCard, deps: NotifyDependencies) -> str:
-    """The notice of a channel: the card, or with the first held message that of the hour."""
-    held_hour = hour.began_at if hour.held else None
-    payload = {} if held_hour else deps.writers[hour.channel](card, deps.policy.mentions)
-    return to_body(Notice(notice_id, hour.channel, payload, held_hour))
-
-
 def _subject(
     document: AuditDocument,
     card: MessageCard,
@@ -225,11 +227,7 @@ def _subject(
 ) -> Subject:
     """What the routes ask; the job's tags are read only where one asks for a tag."""
     job, month = document["job"], decision.month
-    tags: Mapping[str, str] = {}
-    if any(route.tag for route in deps.policy.routes.rows):
-        with reading("detail of the run"):
-            detail = deps.history.detail(key)
-        tags = detail.tags if detail else {}
+    tags = _tags(key, deps) if deps.policy.routes.ask_tags else {}
     usd = decision.dearer.more_usd if decision.dearer else month.usd if month else None
     return Subject(
         account=job["account"],
@@ -241,6 +239,13 @@ def _subject(
         severity=message_severity(document, decision),
         usd=figures_of(document).usd if decision.corrects else usd,
     )
+
+
+def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
+    """The job's own; none where its answer is not kept."""
+    with reading("detail of the run"):
+        detail = deps.history.detail(key)
+    return detail.tags if detail else {}
 
 
 def _case(
@@ -297,6 +302,16 @@ def _shown(
         return None if advice is None or advice.state in shown else advice
 
     return without(document, silent)
+
+
+def _why_never(version: int, document: AuditDocument, policy: Policy) -> str | None:
+    """Why it has no alert, whatever its family is; None where its family decides."""
+    if never := why_never(document, policy.mode):
+        return never
+    if version > FIRST_VERSION or _may_be_alerted(document, policy):
+        return None
+    unjudged = document["judged"] == Judged.NO
+    return NOTHING_FOUND + (": it could not be judged" if unjudged else "")
 
 
 def _may_be_alerted(document: AuditDocument, policy: Policy) -> bool:

@@ -189,7 +189,7 @@ class _OneRun:
         except JobNotFound:
             return None
         try:
-            tags = kept_tags(self._deps.jobs.tags(ref), self._deps.policy.tags_read)
+            tags = kept_tags(self._deps.jobs.tags(ref), self._deps.policy.tags_read.values)
         except AccessDenied:
             tags = {}
         job = so_far(parse(answer, tags, account=ref.account, region=ref.region), self._now)

@@ -48,6 +48,7 @@ DIGEST_PERMISSIONS = ("dynamodb:PutItem",)
 WATCH_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
 """What `watched` and `write_watched` call."""
 _LAST_SK, _ALERTS_SK, _WEEK_SK, _STATE_SK = "LAST", "ALERTS", "WEEK", "STATE"
+_LINE_SK = "LINE"
 _MAY_BE_UNKNOWN = ("avoidable_usd", "lost_usd", "idle_hours", "idle_usd")
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 
@@ -124,6 +125,10 @@ class DynamoAlertLedger:
         """Reads its item. Raises Malformed for one that cannot be read, or AwsError."""
         return channel_hours.read(self._table, channel, began_at)
 
+    def has_line(self, key: JobKey) -> bool:
+        """Whether its item is there. Raises AwsError."""
+        return self._table.get(keys.alert_pk(keys.job_pk(key)), _LINE_SK) is not None
+
     def write(
         self,
         before: PastAlerts,
@@ -131,28 +136,26 @@ class DynamoAlertLedger:
         bodies: Mapping[str, str],
         now: datetime,
         hours: Sequence[ChannelHour] = (),
+        *,
+        line: bool = False,
     ) -> bool:
         """One transaction; False, and nothing is written, where one of its conditions fails.
 
         The run's last alert never expires, since new rules may judge a job again at any time.
         """
-        of_group = {
-            PARTITION_KEY: keys.family_alerts_pk(after.group),
-            SORT_KEY: _ALERTS_SK,
-            TTL_ATTRIBUTE: epoch_s(now + timedelta(days=ALERTS_KEPT_DAYS)),
-            "revision": after.revision,
-            "alerts": list(map(_alert_item, after.alerts)),
-        }
         actions = [
-            put_action(of_group, *_unchanged("revision", before.revision)),
-            *(
-                put_action(channel_hours.item(one, now), *_unchanged("revision", one.count - 1))
-                for one in hours
-            ),
+            put_action(channel_hours.item(one, now), *_unchanged("revision", one.count - 1))
+            for one in hours
         ]
-        if after.last is not None and after.last is not before.last:
-            actions += _of_run(after.run, before.last, after.last, bodies, now)
-        return self._written(actions)
+        if after is not before:
+            actions.append(_of_family(before, after, now))
+        actions += _of_run(before, after)
+        if line:
+            actions.append(_line(after.run, now))
+        # in the partition of the run's alert: the stream has the notices of one run in order
+        version = after.last.version if after.last and after.last is not before.last else 1
+        named = {(version, channel): body for channel, body in bodies.items()}
+        return self._written([*actions, *_notices(keys.alert_pk(after.run), named, now)])
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
         """The channel and the body of a notice by its keys; None where there is none.
@@ -166,17 +169,38 @@ class DynamoAlertLedger:
             return item["channel"], unpack_text(item["body"])
 
 
-def _of_run(
-    run: str, before: Alert | None, alert: Alert, bodies: Mapping[str, str], now: datetime
-) -> Iterator[Item]:
-    """The run's last alert with its notices, where the run has no newer version."""
-    of_run = {PARTITION_KEY: keys.alert_pk(run), SORT_KEY: _LAST_SK, **_alert_item(alert)}
-    yield put_action(of_run, *_unchanged("version", before.version if before else 0))
+def _of_family(before: PastAlerts, after: PastAlerts, now: datetime) -> Item:
+    """The alerts of the group of families."""
+    item = {
+        PARTITION_KEY: keys.family_alerts_pk(after.group),
+        SORT_KEY: _ALERTS_SK,
+        TTL_ATTRIBUTE: epoch_s(now + timedelta(days=ALERTS_KEPT_DAYS)),
+        "revision": after.revision,
+        "alerts": list(map(_alert_item, after.alerts)),
+    }
+    return put_action(item, *_unchanged("revision", before.revision))
+
+
+def _of_run(before: PastAlerts, after: PastAlerts) -> Iterator[Item]:
+    """The run's last alert, where the run has no newer version; where it has no new one: that the
+    last one is still the same.
+    """
+    pk, alert = keys.alert_pk(after.run), after.last
+    same = _unchanged("version", before.last.version if before.last else 0)
+    if alert is None or alert is before.last:
+        yield check_action(pk, _LAST_SK, *same)
+        return
+    yield put_action({PARTITION_KEY: pk, SORT_KEY: _LAST_SK, **_alert_item(alert)}, *same)
     # each version is an item that stays: one that is not there costs less to check than HEAD
-    yield check_action(run, keys.audit_sk(alert.version + 1), _ABSENT, {})
-    # in the partition of the run's alert: the stream has the notices of one run in order
-    named = {(alert.version, channel): body for channel, body in bodies.items()}
-    yield from _notices(keys.alert_pk(run), named, now)
+    yield check_action(after.run, keys.audit_sk(alert.version + 1), _ABSENT, {})
+
+
+def _line(run: str, now: datetime) -> Item:
+    """That the line about a job was written: no version of its audit is heard of later than that
+    this is kept.
+    """
+    place = {PARTITION_KEY: keys.alert_pk(run), SORT_KEY: _LINE_SK}
+    return put_action(place | {TTL_ATTRIBUTE: _kept_until(now)}, _ABSENT, {})
 
 
 def _unchanged(name: str, seen: int) -> tuple[str, Item]:

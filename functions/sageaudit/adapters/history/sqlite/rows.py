@@ -34,6 +34,7 @@ _PACKED = frozenset(
     [
         *("digest", "ruleset", "policy", "family_version", "fingerprint", "finding_ids", "facts"),
         *("incomplete", "stamp", "findings_without_row", "sums"),
+        *("usage_quantities", "usage_costs"),
     ]
 )
 """Fields of a head that are in `rest`."""

@@ -21,6 +21,7 @@ from sageaudit.domain.job.job import duration
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.sweep import still_swept
 from sageaudit.errors import BadUsage
+from sageaudit.output.text.commands import HistoryPlace
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.words import counted
 from sageaudit.workflows.sweep.backfill import Deployed, Standing
@@ -48,6 +49,8 @@ class Stack:
     deployed: Deployed
     queue: SqsQueue
     table: str
+    place: HistoryPlace
+    """The table, for commands that ask it."""
 
     @property
     def regions(self) -> list[str]:
@@ -73,7 +76,7 @@ def find(session: Any, name: str) -> Stack:
         )
     queue = SqsQueue(client(session, "sqs", region), outputs[WORK[LetterKind.FINISHED]])
     deployed = Deployed(DynamoHistory(dynamodb, table), notes, places, installed_at)
-    return Stack(deployed, queue, table)
+    return Stack(deployed, queue, table, HistoryPlace.of_table(table, region))
 
 
 def metrics_line(period: Period, now: datetime) -> str | None:

@@ -13,7 +13,7 @@ from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.example.company import recordings
 from sageaudit.cli.support.history.data_folder import data_folder
-from sageaudit.cli.support.recordings.recorded_audits import audit_job, in_order_of_ends
+from sageaudit.cli.support.recordings.recorded_audits import audit_recorded_job, in_order_of_ends
 from sageaudit.cli.support.recordings.recorded_jobs import RecordedJob, recordings_in
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.sums import Scope
@@ -49,7 +49,7 @@ def _given(recorded: Recording) -> Recording:
 def record_example(history: History, last_day: date) -> Iterator[RecordedJob]:
     """Audits all jobs of the example into a history; yields each job when its audit is made."""
     for job in example_jobs(last_day):
-        audit_job(job, POLICY, history)
+        audit_recorded_job(job, POLICY, history)
         yield job
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -112,9 +112,17 @@ def _compared(name: str) -> Callable[[Advice], Any]:
 
 
 _predicted, _measured = _compared("all_predicted_usd"), _compared("all_saved_usd")
+
+
+def _word(advice: Advice) -> str:
+    """The state; `ended` of what was measured until the change was undone."""
+    ended = advice.state is State.CLOSED and _measured(advice) is not None
+    return ENDED if ended else advice.state.value
+
+
 _FIELDS = (
     Field("id"),
-    Field("state"),
+    Field("state", get=_word),
     Field("family", least=20),
     Field("owner", least=12),
     Field("account"),
@@ -153,8 +161,24 @@ SAVINGS = ListLayout(
     ("id", "state", "family", "change", "runs_since", "predicted_usd", "measured_usd", "evidence"),
     ("evidence", "runs_since"),
 )
+ENDED = "ended"
 TAKEN = (State.MEASURED, State.NOT_COMPARABLE, State.TAKEN, State.WITHDRAWN)
 """The states of an advice that was followed."""
+
+
+def outcomes_of(found: Sequence[Advice]) -> list[Advice]:
+    """The advices that were followed, each beside what was measured of earlier times: these are
+    closed, as the change was undone, and what they saved until then stays.
+    """
+    rows: list[Advice] = []
+    for advice in found:
+        if advice.state in TAKEN:
+            rows.append(replace(advice, ended=()))
+        rows += (
+            replace(advice, state=State.CLOSED, comparison=part, ended=())
+            for part in reversed(advice.ended)
+        )
+    return rows
 
 
 EVERY = AdviceFilters(SINCE, None, None, None, None)
@@ -173,16 +197,17 @@ def _claimed(amount: Decimal | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SavingSums:
-    """Of advices in one state: USD that were predicted, and measured, since they were taken."""
+    """Of advices in one state: USD that were predicted, and measured, while they were followed."""
 
     advices: int
     predicted_usd: Decimal
     measured_usd: Decimal
 
 
-def savings_of(rows: Sequence[Advice]) -> dict[State, SavingSums]:
-    """By state; what one of them has is never added to another."""
-    by_state = {state: [row for row in rows if row.state == state] for state in TAKEN}
+def savings_of(rows: Sequence[Advice]) -> dict[str, SavingSums]:
+    """By the word for the state; what one of them has is never added to another."""
+    words = (*(state.value for state in TAKEN), ENDED)
+    by_state = {word: [row for row in rows if _word(row) == word] for word in words}
     return {
         state: SavingSums(
             len(found),

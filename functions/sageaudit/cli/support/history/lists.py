@@ -7,13 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 from sageaudit.cli.support.history.formats import Field, FieldKind, ListLayout, tag_field
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.output.text.amounts import IN_ITS_JOBS, Amounts, amounts, none_judged
-from sageaudit.output.text.money import DOWN, UNKNOWN, Figure, signed
+from sageaudit.domain.audit.sums import RuleSums
+from sageaudit.domain.bill.finding import Bucket
+from sageaudit.output.text.amounts import (
+    IN_ITS_JOBS,
+    Amounts,
+    Doubts,
+    amounts,
+    doubts_of,
+    of_rule,
+)
+from sageaudit.output.text.money import DOWN, UNKNOWN, Figure, difference, percent_change
 from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.words import NO_OWNER, NO_TYPE
 from sageaudit.queries.by import length_of
@@ -30,50 +38,73 @@ given to `sageaudit show`, so columns are dropped before it is cut."""
 
 def amounts_of(row: AuditRow | Total) -> Amounts:
     """The figures of a row."""
-    if isinstance(row, AuditRow):
-        incomplete, unjudged = bool(row.incomplete), row.judged is Judged.NO
-    else:
-        incomplete = bool(row.incomplete + row.unpriced)
-        unjudged = none_judged(row.jobs, row.unauditable, row.not_judged)
+    doubts = _doubts(row) if isinstance(row, AuditRow) else doubts_of(row.sums)
     found = amounts(
+        doubts,
         total_usd=row.total_usd,
         avoidable_usd=row.avoidable_usd,
         lost_usd=row.lost_usd,
         lost_up_to_usd=row.lost_up_to_usd,
         possible_usd=row.possible_usd,
         idle_usd=row.idle_usd,
-        estimated=bool(row.estimated),
-        incomplete=incomplete,
-        unjudged=unjudged,
     )
-    rollup = isinstance(row, AuditRow) and row.rollup
-    return found._replace(spend=IN_ITS_JOBS) if rollup else found
+    if isinstance(row, AuditRow):
+        return found._replace(spend=IN_ITS_JOBS) if row.rollup else found
+    return _with_rules(row, found) if row.of_rules else found
+
+
+def _doubts(row: AuditRow) -> Doubts:
+    return Doubts(
+        lower=bool(row.incomplete),
+        upper=bool(row.upper_bound),
+        estimated=row.estimated,
+        unjudged=row.judged is Judged.NO,
+    )
+
+
+def _with_rules(row: Total, found: Amounts) -> Amounts:
+    """With the dollars of the findings of rules, where the row knows them."""
+    avoidable, lost, possible = of_rule(sum(row.sums.rules.values(), RuleSums()))
+    return found._replace(
+        avoidable=replace(avoidable, usd=row.avoidable_usd, absent=UNKNOWN),
+        lost=replace(lost, usd=row.lost_usd),
+        possible=replace(possible, usd=row.possible_usd),
+    )
 
 
 def _figure(name: str) -> Callable[[Any], Figure]:
     return lambda row: getattr(amounts_of(row), name)
 
 
-def _saving(name: str) -> Callable[[AuditRow], Figure]:
-    """A finding's dollars; "-" where they are not known, or its head was not read."""
+def _saving(name: str, most: str = "") -> Callable[[AuditRow], Figure]:
+    """A finding's dollars; "-" for one without any."""
 
     def figure(row: AuditRow) -> Figure:
-        possible = row.bucket is not None and not row.bucket.counted
-        rough = DOWN if possible else None
-        return Figure(getattr(row, name), estimated=row.estimated, rough=rough, absent="-")
+        return Figure(
+            getattr(row, name),
+            getattr(row, most) if most else None,
+            estimated=row.estimated,
+            rough=DOWN if row.bucket is Bucket.POSSIBLE else None,
+            absent="-" if row.bucket in {None, Bucket.NONE} else UNKNOWN,
+        )
 
     return figure
 
 
+def _before(name: str) -> Callable[[Total | SpendChange], Figure]:
+    """A figure of the days before."""
+    unknown = Figure(None)
+    return lambda row: getattr(amounts_of(row.before), name) if row.before else unknown
+
+
 def _change(name: str) -> Callable[[Total], str]:
-    """`+12.5%`; dollars where the period before had none."""
+    """`+12.5%`, "about" unless both are exact; dollars where the period before had none."""
 
     def cell(row: Total) -> str:
-        percent: Decimal | None = getattr(row, f"{name}_change_percent")
-        if percent is not None:
-            return f"{percent:+,.1f}%"
-        usd, before_usd = getattr(row, f"{name}_usd"), getattr(row, f"{name}_before_usd")
-        return "-" if before_usd is None or not usd else signed(usd)
+        if row.before is None:
+            return "-"
+        now, before = (getattr(amounts_of(one), name) for one in (row, row.before))
+        return percent_change(now, before) or (now.usd and difference(now, before)) or "-"
 
     return cell
 
@@ -83,8 +114,19 @@ def _jobs(row: SpendChange) -> str:
     return f"{row.jobs:,}" if row.jobs_before is None else f"{row.jobs_before:,} to {row.jobs:,}"
 
 
+def _now(name: str) -> Callable[[SpendChange], Figure]:
+    return lambda row: getattr(amounts_of(row.now), name)
+
+
 def _difference(name: str) -> Callable[[SpendChange], str]:
-    return lambda row: "-" if (usd := getattr(row, name)) is None else signed(usd)
+    def cell(row: SpendChange) -> str:
+        return difference(_now(name)(row), _before(name)(row)) or "-"
+
+    return cell
+
+
+def _percent(row: SpendChange) -> str:
+    return percent_change(_now("spend")(row), _before("spend")(row)) or "unknown"
 
 
 def _period(row: Total) -> str:
@@ -115,6 +157,7 @@ def _of_column(column: Column, *, of_changes: bool = False) -> Field:
 
 _AMOUNTS = (
     Field("total_usd", "usd", "Spend", _figure("spend")),
+    Field("spend_qualifier", heading="Known"),
     Field("avoidable_usd", "usd", "Avoidable", _figure("avoidable")),
     Field("lost_usd", "usd", "Lost", _figure("lost")),
     Field("lost_up_to_usd", "usd"),
@@ -147,6 +190,7 @@ _OF_AN_AUDIT = (
     Field("judged"),
     Field("settled", "flag"),
     Field("incomplete", "flag"),
+    Field("upper_bound", "flag"),
     Field("unauditable", least=_NAME),
     Field("instance_type"),
     Field("instance_count", "count"),
@@ -172,7 +216,8 @@ _OF_A_FINDING = (
     Field("rule_id", heading="Id"),
     Field("confidence"),
     Field("bucket"),
-    Field("saving_usd", "usd", "Saving", _saving("saving_usd")),
+    Field("saving_usd", "usd", "Saving", _saving("saving_usd", "saving_up_to_usd")),
+    Field("saving_up_to_usd", "usd", "At most"),
     Field("saving_alone_usd", "usd", "Alone", _saving("saving_alone_usd")),
     Field("summary", heading="Finding", least=20, sentence=True),
 )
@@ -211,7 +256,12 @@ _OF_SUMS = (
     Field("partly_judged", "count"),
     Field("unpriced", "count"),
     Field("incomplete", "count"),
+    Field("upper_bounds", "count"),
     Field("estimated", "count"),
+    Field("avoidable_unknown", "count"),
+    Field("lost_unknown", "count"),
+    Field("avoidable_up_to_usd", "usd"),
+    Field("possible_up_to_usd", "usd"),
 )
 
 
@@ -222,6 +272,16 @@ def _columns(*, of_changes: bool) -> tuple[Field, ...]:
     return tuple(found.values())
 
 
+_OF_A_USAGE_TYPE = (
+    Field("jobs", "count"),
+    Field("usage_quantity", "hours", "Usage"),
+    Field("usage_unit", heading="Unit"),
+    Field("total_usd", "usd", "Spend", _figure("spend")),
+    Field("spend_qualifier", heading="Known"),
+    Field("share_percent", "percent", "Share"),
+    Field("cumulative_percent", "percent", "So far"),
+    Field("unpriced", "count"),
+)
 _OF_RUN_SUMS = (
     Field("instance_hours", "hours"),
     Field("usd_per_hour", "usd", "An hour"),
@@ -240,9 +300,10 @@ _OF_A_PERIOD = (
     Field("last_day", "day"),
     Field("over", "flag"),
     Field("projected_usd", "usd", "Projected"),
-    Field("total_before_usd", "usd", "Spend before"),
-    Field("total_change_percent", "percent", "Change", _change("total")),
-    Field("waste_before_usd", "usd", "Avoidable+lost before"),
+    Field("total_before_usd", "usd", "Spend before", _before("spend")),
+    Field("spend_qualifier_before", heading="Known before"),
+    Field("total_change_percent", "percent", "Change", _change("spend")),
+    Field("waste_before_usd", "usd", "Avoidable+lost before", _before("waste")),
     Field("waste_change_percent", "percent", "Its change", _change("waste")),
 )
 BY = ListLayout(
@@ -263,13 +324,16 @@ _OF_A_CHANGE = (
     Field("change"),
     Field("jobs_before", "count", "Jobs before"),
     Field("jobs", "count", cell=_jobs),
-    Field("total_before_usd", "usd", "Spend before"),
-    Field("total_usd", "usd", "Spend"),
-    Field("total_change_usd", "usd", "Difference", _difference("total_change_usd")),
-    Field("total_change_percent", "percent", "Percent"),
-    Field("waste_before_usd", "usd", "Avoidable+lost before"),
-    Field("waste_usd", "usd", "Avoidable+lost"),
-    Field("waste_change_usd", "usd", "Its difference", _difference("waste_change_usd")),
+    Field("total_before_usd", "usd", "Spend before", _before("spend")),
+    Field("spend_qualifier_before", heading="Known before"),
+    Field("total_usd", "usd", "Spend", _now("spend")),
+    Field("spend_qualifier", heading="Known"),
+    Field("total_change_usd", "usd", "Difference", _difference("spend")),
+    Field("change_qualifier", heading="Difference known"),
+    Field("total_change_percent", "percent", "Percent", _percent),
+    Field("waste_before_usd", "usd", "Avoidable+lost before", _before("waste")),
+    Field("waste_usd", "usd", "Avoidable+lost", _now("waste")),
+    Field("waste_change_usd", "usd", "Its difference", _difference("waste")),
     Field("advice", least=_WORD, sentence=True),
 )
 CHANGES = ListLayout(
@@ -295,6 +359,11 @@ def of_columns(columns: Sequence[Column], sort: Sort, *, median: bool = False) -
     of_time = {field.name for field in _OF_A_PERIOD} if length_of(columns) is None else set()
     names = [column.key for column in columns]
     tags = tuple(_of_column(column) for column in columns if column.tag)
+    if SUMMED["usage_type"] in columns:
+        known = [field.name for field in _OF_A_USAGE_TYPE]
+        table = (*names, "jobs", "usage_quantity", "usage_unit", "total_usd", "share_percent")
+        fields = (*tags, *_columns(of_changes=False), *_OF_A_USAGE_TYPE, *_OF_A_PERIOD)
+        return ListLayout(fields, table, ("share_percent", "jobs"), (*names, *known))
     known = [field.name for field in (*_OF_SUMS, *_OF_A_PERIOD) if field.name not in of_time]
     table = (*names, *(name for name in BY.table if name in known))
     if median:

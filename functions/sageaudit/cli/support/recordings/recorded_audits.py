@@ -20,7 +20,7 @@ from sageaudit.cli.support.recordings.recorded_jobs import (
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadRecording
+from sageaudit.errors import BadRecording, HistoryFileError, SageauditError
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.attempt import Audited, Caller
@@ -32,21 +32,34 @@ from sageaudit.workflows.audit.run import audit_finished_job
 class _RecordedFile:
     """The jobs of one file and their audits, in its order. `is_set`: of one tuning job."""
 
+    name: str
     jobs: Sequence[RecordedJob]
     is_set: bool
-    audits: dict[int, Audited | None] = field(default_factory=dict)
-    """By number; None where it cannot be audited."""
+    audits: dict[int, Audited | BadRecording] = field(default_factory=dict)
+    """By number; the error of a job that cannot be audited."""
 
     def audit(self, number: int, policy: Policy, history: History, *, lasts: bool) -> None:
-        """Audits one of its jobs, and records the audit."""
-        self.audits[number] = audit_job(self.jobs[number], policy, history, lasts=lasts)
+        """Audits one of its jobs, and records the audit.
+
+        Raises HistoryFileError; any other error is this job's alone, and is kept beside it.
+        """
+        job, why = self.jobs[number], "it cannot be audited"
+        try:
+            audited = audit_recorded_job(job, policy, history, lasts=lasts)
+        except HistoryFileError:
+            raise
+        except SageauditError as error:
+            audited, why = None, str(error)
+        failed = BadRecording(f"{self.name}: {job.listed.ref.name}: {why}")
+        self.audits[number] = failed if audited is None else audited
 
     def document(self, policy: Policy) -> AuditDocument:
         """The audit of its job; of a tuning job, with its training jobs. Raises BadRecording."""
         audits = []
-        for number, job in enumerate(self.jobs):
-            if (audited := self.audits[number]) is None:
-                raise BadRecording(f"{job.listed.ref.name}: it cannot be audited")
+        for number in range(len(self.jobs)):
+            audited = self.audits[number]
+            if isinstance(audited, BadRecording):
+                raise audited
             audits.append(audited)
         documents = [audited.document for audited in audits]
         own = audits[-1].audit if self.jobs[-1].is_rollup else None
@@ -59,7 +72,7 @@ class _RecordedFile:
         return document(audit_tuning(None, children, policy, ruleset, now=now), documents)
 
 
-def audit_job(
+def audit_recorded_job(
     job: RecordedJob, policy: Policy, history: History, *, lasts: bool = True
 ) -> Audited | None:
     """Audits a recorded job as a live one, and records the audit; None if it cannot be audited.
@@ -108,7 +121,7 @@ def audit_recording(path: Path, policy: Policy) -> AuditDocument:
 def audit_recorded(read: Recording | RecordedSet, policy: Policy) -> AuditDocument:
     """The audit of what a file holds. Raises Malformed or BadRecording."""
     jobs = [RecordedJob.of(one, partial(lambda given: given, one)) for one in recordings_in(read)]
-    file = _RecordedFile(jobs, isinstance(read, RecordedSet))
+    file = _RecordedFile("the recording", jobs, isinstance(read, RecordedSet))
     audit = _document(file, _audits([file], policy, SqliteHistory(), lasts=False), policy)
     if isinstance(audit, BadRecording):
         raise audit
@@ -118,7 +131,7 @@ def audit_recorded(read: Recording | RecordedSet, policy: Policy) -> AuditDocume
 def _read(path: Path, *, lasts: bool) -> _RecordedFile | BadRecording:
     try:
         jobs = named_jobs(path) if lasts else recorded_jobs(path)
-        return _RecordedFile(jobs, isinstance(recording.read(path), RecordedSet))
+        return _RecordedFile(str(path), jobs, isinstance(recording.read(path), RecordedSet))
     except BadRecording as error:
         return error
 

@@ -101,7 +101,8 @@ class RecordedJob:
         self, history: History, policy: Policy, *, history_lasts: bool = True
     ) -> AuditDependencies:
         """What its audit reads from, writes to and is judged by."""
-        as_read = self.load().as_read
+        recorded = self.load()
+        as_read = recorded.as_read
         return AuditDependencies(
             jobs=self,
             metrics=self,
@@ -112,6 +113,7 @@ class RecordedJob:
             fingerprint_key=fingerprint_key,
             history_lasts=history_lasts,
             metrics_may_come=as_read is not None,
+            all_tags=recorded.all_tags,
             notes=as_read.notes if as_read else (),
         )
 

@@ -42,7 +42,7 @@ class AnswerRecorder(CloudWatchMetrics):
 
     def _begin(self, answer: Mapping[str, Any]) -> None:
         self._answer = answer
-        self._tags: Mapping[str, str] = {}
+        self._tags: Mapping[str, str] | None = None
         self._metrics = _NOTHING_ASKED
         self._prices: ListedPrices | None = None
 
@@ -56,7 +56,8 @@ class AnswerRecorder(CloudWatchMetrics):
         metrics = self._metrics
         return Recording(
             describe=self._answer,
-            tags=self._tags,
+            tags=self._tags or {},
+            all_tags=self._tags is not None,
             series=metrics.series,
             account=ref.account,
             region=ref.region,

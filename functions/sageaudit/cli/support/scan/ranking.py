@@ -14,6 +14,7 @@ from rich.text import Text
 from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.audit.ranking import FamilyFix, RankedFamily, RankedName, RankedNames, Ranking
 from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line, plain_table
 from sageaudit.output.text.amounts import TITLES, of_rule, of_sums
 from sageaudit.output.text.finding import parts_of
@@ -48,7 +49,7 @@ def document(ranking: Ranking) -> dict[str, Any]:
             for one in ranking.families
         ],
         "family_count": ranking.family_count,
-        "rules": [{"rule": name, **asdict(sums)} for name, sums in ranking.rules],
+        "rules": [{"rule": name, **_rule(sums)} for name, sums in ranking.rules],
         "owners": [_named(name) for name in ranking.owners.shown],
         "owner_count": ranking.owners.names,
         "types": [_named(name) for name in ranking.types.shown],
@@ -61,7 +62,27 @@ def _named(ranked: RankedName) -> dict[str, Any]:
 
 
 def _sums(sums: Sums) -> dict[str, Any]:
-    return {name: value for name, value in asdict(sums).items() if name != "rules"}
+    """Counts, and amounts that are null where they are not known."""
+    counts = {name: value for name, value in asdict(sums).items() if name != "rules"}
+    return counts | {
+        "total_usd": sums.known_total_usd,
+        "spend_qualifier": sums.spend_qualifier,
+        "judged_usd": sums.judged_usd if sums.known_total_usd is not None else None,
+        "avoidable_usd": sums.known_avoidable_usd,
+        "lost_usd": sums.known_lost_usd,
+        "lost_up_to_usd": sums.known_lost_up_to_usd,
+        "possible_usd": sums.known_possible_usd,
+        "idle_usd": sums.known_idle_usd,
+    }
+
+
+def _rule(sums: RuleSums) -> dict[str, Any]:
+    """Counts, and amounts from what counts up to what it may be."""
+    found = {name: value for name, value in asdict(sums).items() if not name.endswith("_usd")}
+    for bucket in (Bucket.AVOIDABLE, Bucket.LOST, Bucket.POSSIBLE):
+        found[f"{bucket}_usd"] = sums.known_usd(bucket)
+        found[f"{bucket}_up_to_usd"] = sums.most_usd(bucket)
+    return found
 
 
 def _fix(fix: FamilyFix) -> dict[str, Any]:
@@ -111,7 +132,9 @@ def _of_spend(sums: Sums) -> str:
     """What the spend does not contain, and which part of it is an estimate."""
     parts = (
         (sums.unpriced, "of unknown cost, not in it"),
+        (sums.unauditable, "not audited, not in it"),
         (sums.incomplete, "billed only in part"),
+        (sums.upper_bounds, "billed at most as much"),
         (sums.estimated, "at estimated rates"),
     )
     return "; ".join(f"{counted(count, 'job')} {words}" for count, words in parts if count)
@@ -171,16 +194,16 @@ def _show_rules(ranking: Ranking, console: Console) -> None:
     money = ("Avoidable", "Lost", "Possible")
     table = plain_table("Rule", "Findings", *money, right={"Findings", *money}, unbroken={*money})
     for name, sums in ranking.rules[:_RULES]:
-        amounts = _rule_money(sums, ranking.total.estimated)
+        amounts = _rule_money(sums)
         table.add_row(Text(terminal(name)), f"{sums.findings:,}", *amounts)
     console.print(table)
     _more(len(ranking.rules) - _RULES, "rule", "rules", console)
 
 
-def _rule_money(sums: RuleSums, estimated: int) -> Iterator[str]:
+def _rule_money(sums: RuleSums) -> Iterator[str]:
     """Nothing is a dash: most rules have one kind of dollars."""
-    for figure in of_rule(sums, estimated=bool(estimated)):
-        yield str(figure) if figure.usd else "-"
+    for figure in of_rule(sums):
+        yield "-" if figure.usd == 0 == figure.most and not figure.at_least else str(figure)
 
 
 def _show_names(scope: str, names: RankedNames, console: Console) -> None:

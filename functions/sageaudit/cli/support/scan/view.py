@@ -19,7 +19,7 @@ from sageaudit.domain.job.job import duration
 from sageaudit.domain.job.listed import Period
 from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line, plain_table
 from sageaudit.output.text.amounts import TITLES, of_sums
-from sageaudit.output.text.money import Figure, usd
+from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
 from sageaudit.workflows.scan.run import Lane, Result
@@ -138,8 +138,8 @@ def _bar(console: Console) -> Progress:
 
 def _found(tally: ScanTally) -> str:
     """What is known so far."""
-    sums = tally.sums
-    return f"{usd(sums.waste_usd)} avoidable or lost of {usd(sums.total_usd)}"
+    found = of_sums(tally.sums)
+    return f"{found.waste} avoidable or lost of {found.spend}"
 
 
 def show(tally: ScanTally, left: int, metrics: int, console: Console) -> None:
@@ -203,7 +203,6 @@ def may_ask() -> bool:
 
 
 _SHOWN_REASONS = 20
-_AMOUNTS = ("total_usd", "avoidable_usd", "lost_usd", "possible_usd")
 _COLUMNS = (
     FittedColumn("account", "Account", False, 0),
     FittedColumn("name", "Name", False, 8),
@@ -222,7 +221,11 @@ def accounts_document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]
             "status": status.word,
             "reasons": status.reasons,
             "jobs": _jobs(status.tally, status.left),
-            **{name: getattr(status.sums, name) for name in _AMOUNTS},
+            "total_usd": status.sums.known_total_usd,
+            "spend_qualifier": status.sums.spend_qualifier,
+            "avoidable_usd": status.sums.known_avoidable_usd,
+            "lost_usd": status.sums.known_lost_usd,
+            "possible_usd": status.sums.known_possible_usd,
         }
         for status in statuses
     ]

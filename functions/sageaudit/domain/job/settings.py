@@ -1,0 +1,152 @@
+"""The settings that a policy may require, by their paths in a training request, and their values.
+
+A kept answer has null for a setting that the job does not have, so that it differs from one that an
+older kept answer lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sageaudit.domain.job import fields
+from sageaudit.domain.job.kept_fields import UNKNOWN, KeptAs
+from sageaudit.domain.job.kinds import JobKind
+
+SET = "set"
+"""Stands for a value of which only that it is there is kept."""
+SettingValue = bool | int | str | None
+"""None: the job does not set it."""
+_DEFINITION, _DEFINITIONS = "TrainingJobDefinition", "TrainingJobDefinitions"
+_CLUSTER = "ProcessingResources.ClusterConfig"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a setting is kept, its paths in other kinds of jobs, and what AWS takes without it.
+
+    A tuning job has the paths of training jobs, in each of its definitions.
+    """
+
+    kept: KeptAs
+    processing: str | None = None
+    transform: str | None = None
+    default: SettingValue = None
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "EnableNetworkIsolation": Setting(
+        KeptAs.SWITCH, "NetworkConfig.EnableNetworkIsolation", default=False
+    ),
+    "EnableInterContainerTrafficEncryption": Setting(
+        KeptAs.SWITCH, "NetworkConfig.EnableInterContainerTrafficEncryption", default=False
+    ),
+    "EnableManagedSpotTraining": Setting(KeptAs.SWITCH, default=False),
+    "VpcConfig": Setting(KeptAs.GIVEN, "NetworkConfig.VpcConfig"),
+    "StoppingCondition.MaxRuntimeInSeconds": Setting(
+        KeptAs.COUNT, "StoppingCondition.MaxRuntimeInSeconds", default=86_400
+    ),
+    "StoppingCondition.MaxWaitTimeInSeconds": Setting(KeptAs.COUNT),
+    "ResourceConfig.VolumeSizeInGB": Setting(KeptAs.COUNT, f"{_CLUSTER}.VolumeSizeInGB"),
+    "ResourceConfig.VolumeKmsKeyId": Setting(
+        KeptAs.GIVEN, f"{_CLUSTER}.VolumeKmsKeyId", "TransformResources.VolumeKmsKeyId"
+    ),
+    "ResourceConfig.KeepAlivePeriodInSeconds": Setting(KeptAs.COUNT),
+    "OutputDataConfig.KmsKeyId": Setting(
+        KeptAs.GIVEN, "ProcessingOutputConfig.KmsKeyId", "TransformOutput.KmsKeyId"
+    ),
+    "OutputDataConfig.CompressionType": Setting(KeptAs.STATE),
+    "AlgorithmSpecification.TrainingInputMode": Setting(KeptAs.STATE),
+    "CheckpointConfig.S3Uri": Setting(KeptAs.ADDRESS),
+    "RetryStrategy.MaximumRetryAttempts": Setting(KeptAs.COUNT),
+}
+"""Sources: botocore's sagemaker model, the shapes Create*JobRequest and
+HyperParameterTrainingJobDefinition; StoppingCondition: "The default value is 1 day"; a switch that
+is not set is off.
+"""
+
+
+def path_of(kind: JobKind, setting: str) -> str | None:
+    """The setting's path in jobs of a kind, or None; of a tuning job, in its definitions."""
+    row = SETTINGS[setting]
+    paths = {JobKind.PROCESSING: row.processing, JobKind.TRANSFORM: row.transform}
+    return paths.get(kind, setting)
+
+
+def places(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple[str, ...]:
+    """The full paths of a setting in an answer or request: of a tuning job one a definition."""
+    path = path_of(kind, setting)
+    if path is None:
+        return ()
+    if kind is not JobKind.TUNING:
+        return (path,)
+    several = body.get(_DEFINITIONS)
+    if isinstance(several, list) and several:
+        return tuple(f"{_DEFINITIONS}[{number}].{path}" for number in range(len(several)))
+    return (f"{_DEFINITION}.{path}",) if isinstance(body.get(_DEFINITION), Mapping) else ()
+
+
+def settings_of(kind: JobKind, kept: Mapping[str, Any]) -> dict[str, dict[str, SettingValue]]:
+    """By setting the values that a kept answer has, by their full paths.
+
+    A setting that the answer says nothing of is left out, and so is one with an unknown word.
+    """
+    found: dict[str, dict[str, SettingValue]] = {}
+    for setting, row in SETTINGS.items():
+        values = {place: _value(kept, place) for place in places(kind, kept, setting)}
+        if values and _MISSING not in values.values():
+            found[setting] = {place: shown(row, value) for place, value in values.items()}
+    return found
+
+
+def shown(setting: Setting, value: Any) -> SettingValue:
+    """A value as it is kept; of an address or a key only that there is one."""
+    hidden = setting.kept in {KeptAs.GIVEN, KeptAs.ADDRESS}
+    kept: SettingValue = SET if hidden and value else None if hidden else value
+    return kept
+
+
+def mark_not_set(kind: JobKind, kept: dict[str, Any]) -> None:
+    """Writes null for each setting that a whole answer does not have."""
+    for setting in SETTINGS:
+        path = path_of(kind, setting)
+        for section in _sections(kind, kept) if path else ():
+            _mark(section, (path or "").split("."))
+
+
+_MISSING = object()
+
+
+def _sections(kind: JobKind, kept: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if kind is not JobKind.TUNING:
+        yield kept
+        return
+    yield from kept.get(_DEFINITIONS) or []
+    if kept.get(_DEFINITION) is not None:
+        yield kept[_DEFINITION]
+
+
+def _mark(section: dict[str, Any], path: list[str]) -> None:
+    """At the first part of the path that is not there."""
+    for key in path[:-1]:
+        inner = section.setdefault(key, None)
+        if inner is None:
+            return
+        section = inner
+    section.setdefault(path[-1], None)
+
+
+def _value(kept: Mapping[str, Any], place: str) -> Any:
+    """The value at a full path, None where it or a section around it is null, else _MISSING."""
+    found: Any = kept
+    for part in place.split("."):
+        key, _, number = part.partition("[")
+        if key not in found:
+            return _MISSING
+        found = found[key]
+        if number:
+            found = fields.items({key: found}, key)[int(number[:-1])]
+        if found is None:
+            return None
+    return _MISSING if found == UNKNOWN else found

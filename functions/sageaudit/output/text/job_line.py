@@ -1,0 +1,90 @@
+"""The line about a job that ended, for channels that get one about each: what it cost and wasted,
+and what to change first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sageaudit.domain.alert.audit_figures import (
+    idle_worth_a_line,
+    is_regression,
+    own_findings,
+    trial_findings,
+)
+from sageaudit.domain.audit.document import AuditDocument, gaps
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.output.text.alert_card import LOOK_AT_CHANGES, step_words
+from sageaudit.output.text.amounts import of_document
+from sageaudit.output.text.card import MessageCard, attributes_of, private, text_attributes
+from sageaudit.output.text.finding import saving
+from sageaudit.output.text.idle_capacity import idle_headline
+from sageaudit.output.text.untrusted import middle
+from sageaudit.output.text.words import counted
+
+NOTHING_TO_CHANGE = "nothing to change"
+_REASON = 120
+_KIND = "job"
+"""By which subscriptions filter."""
+
+
+def job_line(document: AuditDocument, trials: int | None = None) -> MessageCard:
+    """`train-bert-0412 completed: $4.55, $2.04 avoidable: use 1 x ml.g4dn.xlarge`.
+
+    `trials`: how many training jobs of a tuning job its cost sums; None of any other job.
+    """
+    job, attributes = document["job"], attributes_of(document)
+    attributes |= text_attributes({"message_kind": _KIND})
+    subject = f"{job['name']} {job['status'].lower()}"
+    if document["unauditable"] is not None:
+        step = _reason(document["unauditable"])
+        return MessageCard(f"{subject}: could not be audited", step, attributes=attributes)
+    words = [*([] if trials is None else [counted(trials, "trial")]), _cost(document)]
+    step = _step(document)
+    words += [*_waste(document)] or ([] if step else [_nothing(document)])
+    return MessageCard(f"{subject}: {', '.join(words)}", step, attributes=attributes)
+
+
+def _cost(document: AuditDocument) -> str:
+    if document["bill"]["basis"] == "prepaid":
+        return "prepaid capacity"
+    spend = of_document(document).spend
+    return "cost unknown" if spend.usd is None else str(spend)
+
+
+def _waste(document: AuditDocument) -> Iterator[str]:
+    """What was avoidable, lost, worth a trial or idle; nothing for what is none of these."""
+    found, bill = of_document(document), document["bill"]
+    for figure, word in ((found.avoidable, "avoidable"), (found.lost, "lost")):
+        if figure.most:
+            all_of_it = figure.usd == bill["total_usd"] and not gaps(bill)
+            yield f"all {word}" if all_of_it else f"{figure} {word}"
+    counts = found.avoidable.most or found.lost.most
+    trials = () if counts else trial_findings(document)
+    if trials and saving(trials[0]).most:
+        yield f"may save {saving(trials[0])}"
+    if idle_worth_a_line(document):
+        yield idle_headline(document)
+
+
+def _step(document: AuditDocument) -> str:
+    """What to do first; empty where the audit names nothing."""
+    if found := own_findings(document):
+        return step_words(document, found[0])
+    if found := trial_findings(document):
+        return step_words(document, found[0], trial=True)
+    return LOOK_AT_CHANGES if any(map(is_regression, document["findings"])) else ""
+
+
+def _nothing(document: AuditDocument) -> str:
+    """Why there is nothing to change."""
+    if document["judged"] != Judged.NO:
+        partly = document["judged"] == Judged.PARTLY
+        return f"{NOTHING_TO_CHANGE}, but judged in part" if partly else NOTHING_TO_CHANGE
+    reason = _reason(next(iter(document["not_judged"]), "not judged"))
+    return f"{reason[:1].lower()}{reason[1:]}"
+
+
+def _reason(text: str) -> str:
+    """The first sentence of why it could not be judged."""
+    return middle(private(text).split(". ", 1)[0].rstrip("."), _REASON)

@@ -1,0 +1,168 @@
+"""A setting or tag is not what the organisation requires.
+
+What it checks: What the policy lists under [require], by the paths of a training request:
+    EnableNetworkIsolation, VpcConfig, "Tags.team", "StoppingCondition.MaxRuntimeInSeconds" and
+    others. A processing job has network settings under NetworkConfig, a tuning job all of them in
+    each of its definitions; what a kind of job does not have is not asked of it. A setting that
+    is not set counts as what AWS takes then: switches are off, and a job may run for one day. Any
+    other one is within an upper limit. A tag without a value is not set. Training jobs of a tuning
+    job are not asked: their settings are the definition's.
+Why it costs: Nothing by itself: it is a rule of the organisation.
+Saving: None.
+When it is wrong: Where a job is exempt from the rule: the policy can say so for a family, or demand
+    something else of some jobs in [[for]]. A job's own tag cannot. What an older stored answer does
+    not hold, and what a request takes from a parameter, is unknown and never a finding.
+What to do: Set what the fix names. In code that many teams share, set it as a default.
+Sources: botocore, CreateTrainingJobRequest, NetworkConfig, HyperParameterTrainingJobDefinition;
+    StoppingCondition: "The default value is 1 day".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sageaudit.domain.job.failure import is_trial
+from sageaudit.domain.job.settings import SET, SETTINGS, SettingValue, path_of, places, shown
+from sageaudit.domain.policy.require import NOT_SET, Requirement
+from sageaudit.domain.request.request import Request
+from sageaudit.rules import api
+
+_TAG = "Tags[{}].Value"
+_NOT_KEPT = "its stored answer does not say"
+_NO_TAGS = "not all of its tags were read"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One requirement at one path of a job: its value, or why that is not known."""
+
+    requirement: Requirement
+    place: str
+    value: SettingValue = None
+    why_unknown: str | None = None
+
+    @property
+    def is_met(self) -> bool:
+        """Whether a known value, or else AWS's default, fulfils it."""
+        tag, value = self.requirement.tag, self.value
+        if value is None and tag is None and self.requirement.reads_value:
+            value = SETTINGS[self.requirement.path].default
+        return self.requirement.is_met(value)
+
+    @property
+    def text(self) -> str:
+        """For a sentence: `EnableNetworkIsolation is false (required: true)`."""
+        asked, value = self.requirement, self.value
+        shown_value = (
+            str(value).lower()
+            if isinstance(value, bool)
+            else str(NOT_SET if value is None else value)
+        )
+        what = self.place if asked.tag is None else f"the tag {asked.tag}"
+        return f"{what} is {shown_value} (required: {asked.words})"
+
+    @property
+    def fix(self) -> api.Parameter:
+        """The parameter with the value that is required, or a place for one."""
+        asked = self.requirement
+        new: api.Scalar = f"<{asked.words}>"
+        if asked.operator in {"==", "<=", ">="}:
+            new = int(asked.value) if isinstance(asked.value, Decimal) else asked.value
+        elif asked.operator == SET:
+            new = "<your value>"
+        elif asked.operator == NOT_SET:
+            new = None
+        return api.Parameter(self.place, self.value, new)
+
+
+def _nothing_required(case: api.Case) -> str | None:
+    return None if case.policy.require else "nothing is required of it ([require])"
+
+
+def _of_a_search(case: api.Case) -> str | None:
+    if isinstance(case, api.RequestCase):
+        trial = case.request.trial_of is not None
+    else:
+        trial = isinstance(case, api.JobCase) and is_trial(case.job)
+    return "its tuning job is asked" if trial else None
+
+
+def _free(case: api.Case) -> str | None:
+    return api.free(case) if isinstance(case, api.JobCase) else None
+
+
+@api.rule(
+    id="SA610",
+    scope=api.Case,
+    kinds=set(api.JobKind),
+    not_applicable=(_nothing_required, _of_a_search, _free),
+    before_run=api.Severity.MEDIUM,
+    severity=api.Severity.MEDIUM,
+    once_a_family=True,
+    tag_accepts=False,
+)
+def check(case: api.Case) -> api.Outcome:
+    """All requirements at once: one sentence, and a parameter for each that is not met."""
+    asked = [one for each in case.policy.require.values() for one in _asked(case, each)]
+    if not asked:
+        return api.NotApplicable("it has none of the settings that are required")
+    unknown = [one for one in asked if one.why_unknown is not None]
+    unmet = [one for one in asked if one.why_unknown is None and not one.is_met]
+    reasons = "; ".join(f"{one.place}: {one.why_unknown}" for one in unknown)
+    if not unmet:
+        return api.Unknown("setting_unknown", reasons) if unknown else api.Clear()
+    return api.fact(
+        f"The policy's requirements are not met: {'; '.join(one.text for one in unmet)}.",
+        {one.place: NOT_SET if one.value is None else one.value for one in unmet},
+        fix=tuple(one.fix for one in unmet),
+        caution=f"A rule of your organisation, without dollars.{f' {reasons}.' if reasons else ''}",
+    )
+
+
+def _asked(case: api.Case, requirement: Requirement) -> Iterator[_Asked]:
+    """The requirement at each path that a job has for it; none where its kind has no such path."""
+    if isinstance(case, api.RequestCase):
+        yield from _of_request(case.request, requirement)
+    elif isinstance(case, api.JobCase | api.TuningCase) and case.job is not None:
+        yield from _of_job(case.job, requirement)
+    else:
+        yield _Asked(requirement, requirement.path, why_unknown=_NOT_KEPT)
+
+
+def _of_job(job: api.Job, requirement: Requirement) -> Iterator[_Asked]:
+    if (tag := requirement.tag) is not None:
+        is_set, place = job.tags_set.get(tag), _TAG.format(tag)
+        if is_set is None:
+            yield _Asked(requirement, place, why_unknown=_NO_TAGS)
+        else:
+            yield _Asked(requirement, place, job.tags.get(tag, SET) if is_set else None)
+        return
+    path = path_of(job.kind, requirement.path)
+    if path is None:
+        return
+    known = job.settings.get(requirement.path)
+    if known is None:
+        yield _Asked(requirement, path, why_unknown=_NOT_KEPT)
+    for place, value in (known or {}).items():
+        yield _Asked(requirement, place, value)
+
+
+def _of_request(request: Request, requirement: Requirement) -> Iterator[_Asked]:
+    if (tag := requirement.tag) is not None:
+        value, why = request.tag(tag)
+        yield _Asked(requirement, _TAG.format(tag), value, why)
+        return
+    path = path_of(request.kind, requirement.path)
+    if path is None:
+        return
+    found = places(request.kind, request.body, requirement.path)
+    if not found:
+        yield _Asked(requirement, path, why_unknown="its definitions are not known")
+    for place in found:
+        value = request.value(place)
+        if isinstance(value, api.NotKnown):
+            yield _Asked(requirement, place, why_unknown=f"it is not known yet ({value.why})")
+        else:
+            yield _Asked(requirement, place, shown(SETTINGS[requirement.path], value))

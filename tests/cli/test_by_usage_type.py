@@ -1,0 +1,103 @@
+"""`sageaudit by usage_type`: the bills of jobs in the words of Cost Explorer."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.domain.audit.bill_document import LineDocument
+from sageaudit.queries.by import by
+from sageaudit.queries.columns import columns_of
+from sageaudit.queries.lists import Lists
+from sageaudit.queries.question import Question
+from sageaudit.queries.total import Total
+from tests.adapters.history.entries import ended
+from tests.fakes.asked import NOW
+from tests.fakes.command_line import Run
+from tests.queries.test_by import TODAY, WINDOW
+
+EVER = ("--since", "2018-01-01")
+
+
+def line(item: str, usage_type: str | None, note: str, **known: Decimal | None) -> LineDocument:
+    """A line of a bill at $2 an hour, or a GB-month."""
+    return {
+        "item": item, "usage_type": usage_type, "quantity": known.get("quantity", Decimal(1)),
+        "unit": "GB-months" if "storage" in item else "instance-hours",
+        "rate_usd": known.get("rate_usd", Decimal(2)), "usd": known.get("usd", Decimal(2)),
+        "price_as_of": None, "price_source": None, "price_kind": "list", "note": note,
+    }  # fmt: skip
+
+
+def rows(*bills: tuple[LineDocument, ...]) -> dict[str | None, Total]:
+    """The sums by usage type of jobs with these bills."""
+    with SqliteHistory() as history:
+        for number, lines in enumerate(bills):
+            known = [one["usd"] for one in lines if one["usd"] is not None]
+            bill = {"lines": [*lines], "total_usd": sum(known, Decimal(0))}
+            history.record(ended(f"job-{number}", NOW, bill=bill))
+        found = by(Lists(history, WINDOW), Question(WINDOW), columns_of("usage_type"), today=TODAY)
+    return {row.usage_type: row for row in found}
+
+
+def test_usage_types_add_up_to_the_bills(run: Run, scanned: Path) -> None:
+    """Of all sample jobs: no dollar is left out or stands in two rows. Each line is rounded to a
+    millionth by itself, and so is each bill.
+    """
+    words = ("--history", scanned, *EVER, "--all", "--output", "json")
+    [account] = run("by", "account", *words).document()["rows"]
+    found = run("by", "usage_type", *words).document()["rows"]
+    assert len(found) > 10
+    assert sum(row["total_usd"] for row in found) == pytest.approx(account["total_usd"], abs=2e-5)
+    assert found == sorted(found, key=lambda row: -row["total_usd"])
+
+
+def test_a_row_can_be_laid_beside_cost_explorer(run: Run, scanned: Path) -> None:
+    """Its usage type, hours and dollars: 3 h on 1 x ml.g4dn.12xlarge at $4.89."""
+    done = run("by", "usage_type", "--history", scanned, *EVER)
+    assert done.stdout.splitlines()[1].split() == [
+        "Usage", "type", "Jobs", "Usage", "Unit", "Spend", "Share"
+    ]  # fmt: skip
+    assert "USE1-Train:ml.g4dn.12xlarge         1   3.00  Hrs         $14.67" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_hours_and_volumes_of_several_jobs_are_added_by_usage_type() -> None:
+    """With the job count of each; what is not known of one job leaves a lower bound."""
+    compute = line("compute", "USE1-Train:ml.m5.large", "1 x ml.m5.large")
+    volume = line("storage", "USE1-Train:VolumeUsage.gp2", "30 GB x 1, 2026-11")
+    unpriced = line("compute", "USE1-Train:ml.m5.large", "1 x ml.m5.large", usd=None, rate_usd=None)
+    found = rows((compute, volume), (compute,), (unpriced,))
+    hours, storage = found["USE1-Train:ml.m5.large"], found["USE1-Train:VolumeUsage.gp2"]
+    assert (hours.jobs, hours.usage_quantity, hours.usage_unit) == (3, 3, "Hrs")
+    assert (hours.total_usd, hours.spend_qualifier) == (4, "at_least")
+    assert (storage.jobs, storage.usage_quantity, storage.usage_unit) == (1, 1, "GB-Mo")
+    assert (storage.total_usd, storage.spend_qualifier) == (2, "exact")
+
+
+def test_no_usage_type_has_a_part_of_what_was_avoidable() -> None:
+    """Waste is of a job, not of a line: it is unknown, and not 0."""
+    [row] = rows((line("compute", "USE1-Train:ml.m5.large", ""),)).values()
+    assert (row.avoidable_usd, row.lost_usd, row.possible_usd, row.judged_usd) == (None,) * 4
+
+
+def test_a_prefix_that_is_not_known_is_left_out_and_no_usage_type_is_invented() -> None:
+    """No public bill or price list names the usage type of a warm pool."""
+    found = rows(
+        (
+            line("compute", None, "1 x ml.m5.large"),
+            line("warm_pool", None, "warm pool Terminated"),
+            line("warm_pool_storage", None, "30 GB x 1, 2026-11"),
+        )
+    )
+    assert {name: row.usage_unit for name, row in found.items()} == {
+        "Train:ml.m5.large": "Hrs",
+        "warm pool, usage type unknown": "Hrs",
+        "warm pool storage, usage type unknown": "GB-Mo",
+    }
+
+
+def test_prepaid_and_free_capacity_is_left_out() -> None:
+    """AWS bills training plans elsewhere, and Debugger's own rules not at all."""
+    assert not rows((line("compute", None, "1 x ml.p5.48xlarge", rate_usd=Decimal(0)),))

@@ -1,0 +1,73 @@
+"""The settings that a policy may require, in answers as AWS gives them and as they are kept."""
+
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters.aws.clients import api_model
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.kept import keep
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.settings import SETTINGS, path_of
+from sageaudit.domain.request.request import CREATE, TRIAL_SHAPE
+from tests.fakes.jobs import training_answer
+
+NETWORK = {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}
+
+
+def values(**changes: Any) -> dict[str, Any]:
+    """By path, of an answer of AWS that is kept and read back."""
+    settings = parse(keep(training_answer(**changes)), {}).settings
+    return {path: value for each in settings.values() for path, value in each.items()}
+
+
+def test_only_that_there_is_a_network_is_kept() -> None:
+    """Subnets and groups say where an organisation's machines are."""
+    kept = keep(training_answer(VpcConfig=NETWORK))
+    assert kept["VpcConfig"] == "withheld"
+    assert values(VpcConfig=NETWORK)["VpcConfig"] == "set"
+    assert values()["VpcConfig"] is None
+
+
+def test_a_key_and_an_address_are_set_and_nothing_more() -> None:
+    """A switch, a number and a word are kept as they are."""
+    read = values(
+        OutputDataConfig={"KmsKeyId": "alias/secret", "CompressionType": "NONE"},
+        CheckpointConfig={"S3Uri": "s3://bucket/of/ada"},
+        EnableNetworkIsolation=True,
+        StoppingCondition={"MaxRuntimeInSeconds": 60},
+    )
+    assert read["OutputDataConfig.KmsKeyId"] == read["CheckpointConfig.S3Uri"] == "set"
+    assert read["OutputDataConfig.CompressionType"] == "NONE"
+    assert read["EnableNetworkIsolation"] is True
+    assert read["StoppingCondition.MaxRuntimeInSeconds"] == 60
+
+
+def test_what_an_older_kept_answer_lacks_is_not_known() -> None:
+    """It does not count as not set; an empty answer of AWS's own does."""
+    kept = keep(training_answer())
+    del kept["VpcConfig"]
+    old = parse(kept, {}).settings
+    assert "VpcConfig" not in old
+    assert old["EnableNetworkIsolation"] == {"EnableNetworkIsolation": None}
+
+
+def test_a_word_that_aws_added_since_is_not_known() -> None:
+    """It is kept as Unknown, and may be any."""
+    answer = training_answer(OutputDataConfig={"CompressionType": "ZSTD"})
+    assert "OutputDataConfig.CompressionType" not in parse(answer, {}).settings
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("kind", JobKind)
+def test_each_path_is_one_of_awss_requests(setting: str, kind: JobKind) -> None:
+    """Of a tuning job, of the training jobs that it asks for."""
+    path = path_of(kind, setting)
+    if path is None:
+        return
+    model = api_model()
+    shape = TRIAL_SHAPE if kind is JobKind.TUNING else CREATE[kind]
+    for name in path.split("."):
+        members = model.members(shape)
+        assert name in members, path
+        shape = members[name]["shape"]

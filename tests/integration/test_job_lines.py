@@ -1,0 +1,107 @@
+"""Messages on the local AWS as people get them: the line about each job, and commands to paste."""
+
+import json
+import re
+import shlex
+import sys
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from local import REGION
+from local.aws import LocalAws, local_aws
+from local.demo import COMPOSED, POLICY
+from local.recorded import of_file
+from local.slack import slack_stand_in
+from sageaudit.adapters.files.policy_file import load
+from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
+from sageaudit.cli.main import main
+from sageaudit.cli.support.history import asking
+from sageaudit.domain.advice.advice import Verb
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import Routes
+from tests.fakes.quick_moto import quick_moto
+from tests.faults.world import renamed
+from tests.integration.whole_flow import Scene, a_failed_job, recorded, tuning_set
+
+ELSEWHERE = "eu-north-1"
+"""The default region of a reader who is not in the stack's."""
+
+
+def to_mail(*, lines_to_slack: bool) -> Policy:
+    """Alerts by mail alone, and perhaps a line about each job on Slack."""
+    policy = replace(load(POLICY), routes=Routes(("sns",)))
+    slack = replace(policy.channels["slack"], every_job=lines_to_slack)
+    return replace(policy, channels={**policy.channels, "slack": slack})
+
+
+def pasted(command: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The exit code of a command as a shell takes it apart."""
+    monkeypatch.setattr(sys, "argv", shlex.split(command))
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    return int(str(stopped.value.code))
+
+
+def mails(aws: LocalAws) -> list[str]:
+    """The texts of the mails."""
+    return [json.loads(mail["Body"])["Message"] for mail in aws.mails]
+
+
+def test_each_command_of_a_message_works_where_it_is_pasted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By a reader whose default region is another one: the answer is in the stack's table."""
+    [job] = of_file(COMPOSED)
+    policy = to_mail(lines_to_slack=False)
+    with quick_moto(), local_aws(job.ended_at, policy=policy, transport=None) as aws:
+        aws.ends(job)
+        aws.advance()
+        monkeypatch.setenv("AWS_DEFAULT_REGION", ELSEWHERE)
+        monkeypatch.setattr(asking, "now", aws.clock.now)
+        [mail] = mails(aws)
+        commands = re.findall(r"sageaudit [a-z].*$", mail, re.MULTILINE)
+        assert [shlex.split(one)[1] for one in commands] == ["rules", "advice"]
+        assert [pasted(one, monkeypatch) for one in commands] == [0, 0]
+        table = aws.physical("HistoryTable")
+        written = f"written to the table {table} in {REGION}\n"
+        assert capsys.readouterr().err.endswith(written)
+        [kept] = DynamoDecisions(aws.session.client("dynamodb"), table).decisions()
+        assert (kept.verb, kept.until) == (
+            Verb.SNOOZE,
+            (aws.clock.now() + timedelta(days=30)).date(),
+        )
+        assert kept.advice in commands[-1]
+
+
+def test_several_jobs_end_and_each_has_one_line() -> None:
+    """A failed one, one that cannot be judged, one with an advice, and a tuning job."""
+    failed, healthy = a_failed_job(), recorded("processing-051-completed")
+    [composed] = of_file(COMPOSED)
+    children, tuning = tuning_set("Completed")
+    jobs = [
+        renamed(job, name, later=failed.ended_at - job.ended_at)
+        for job, name in ((failed, failed.name), (healthy, "features"), (composed, "classifier"))
+    ]
+    policy = to_mail(lines_to_slack=True)
+    with (
+        quick_moto(),
+        slack_stand_in() as slack,
+        local_aws(failed.ended_at, policy=policy, transport=slack.transport) as aws,
+    ):
+        for job in (*jobs, *children, tuning):
+            aws.advance(max(job.ended_at, aws.clock.now()))
+            aws.ends(job)
+        aws.advance()
+        lines = [line.strip("*") for line in Scene(aws, slack).headlines()]
+        about = {line.partition(" ")[0]: line for line in lines}
+        assert sorted(about) == sorted(job.name for job in (*jobs, tuning))
+        assert len(lines) == len(about)
+        assert about["classifier"].endswith("avoidable: use 1 x ml.g4dn.2xlarge")
+        assert f": {len(children)} trials, " in about[tuning.name]
+        told = len(mails(aws))
+        for job in jobs:
+            aws.put_event(job.event())
+        aws.advance()
+        assert (len(Scene(aws, slack).headlines()), len(mails(aws))) == (len(lines), told)

@@ -1,0 +1,14 @@
+"""Settings that an organisation requires of its jobs: the policy of all stories forbids one."""
+
+from dataclasses import replace
+
+from tests.labelled.machine import Plot, alike
+from tests.labelled.story import BUSY_A10G, story
+
+_ENCRYPTED = {"EnableInterContainerTrafficEncryption": True}
+
+STORIES = (
+    story("two-hosts-encrypt-every-gradient",
+        Plot("ml.g5.xlarge", alike(2, replace(BUSY_A10G, minutes=90)), describe=_ENCRYPTED),
+        "requirement-not-met"),
+)  # fmt: skip
