@@ -88,7 +88,8 @@ def by(
     rows = ranked(filter(_has_any, totals), question.sort)
     order = (Sort.WASTE if question.sort is Sort.NEWEST else question.sort).field
     if SUMMED["usage_type"] in names:
-        rows = [replace(row, **dict.fromkeys(_OF_WHOLE_JOBS)) for row in rows]
+        unknown: dict[str, Any] = dict.fromkeys(_OF_WHOLE_JOBS)
+        rows = [replace(row, **unknown) for row in rows]
         order = Sort.TOTAL.field if order in _OF_WHOLE_JOBS else order
     in_common = SUMMED["rule"] in names and order not in _OF_FINDINGS
     return rows if in_common or order.endswith("_percent") else [*with_shares(rows, order)]

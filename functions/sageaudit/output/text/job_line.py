@@ -12,7 +12,8 @@ from sageaudit.domain.alert.audit_figures import (
     own_findings,
     trial_findings,
 )
-from sageaudit.domain.audit.document import AuditDocument, gaps
+from sageaudit.domain.audit.bill_document import gaps
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.output.text.alert_card import LOOK_AT_CHANGES, step_words
 from sageaudit.output.text.amounts import of_document
