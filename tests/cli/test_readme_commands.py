@@ -131,6 +131,10 @@ def test_undone_advice_was_measured_and_is_open_again(
         return str(found)
 
     assert state(company) == "open"
+    saved = answered(run, "savings --output json", company).document()["rows"]
+    [ended] = [row for row in saved if row["state"] == "ended"]
+    assert ended["change"].endswith("ml.m5.4xlarge")
+    assert ended["measured_usd"] > 50
     monkeypatch.setattr(asking, "now", lambda: before)
     assert state(earlier) == "measured"
 

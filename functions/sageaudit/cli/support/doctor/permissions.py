@@ -87,6 +87,7 @@ COMMANDS: Mapping[str, Needs] = {
             *("show", "top"),
         )
     },
+    "demo": Needs(),
     "prices": Needs(),
     "rules": Needs(),
     "report": Needs((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
