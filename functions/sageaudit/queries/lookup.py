@@ -67,4 +67,4 @@ def _near(history: History, wanted: Wanted) -> str:
         return ""
     lists = Lists(history, window_of(days[-1] - _BACK, days[-1] + ONE_DAY))
     newest = islice(lists.heads(Question(lists.window, account=wanted.account)), _COMPARED)
-    return did_you_mean(wanted.name, dict.fromkeys(head.name for head in newest))
+    return did_you_mean(wanted.name, dict.fromkeys(head.job for head in newest))

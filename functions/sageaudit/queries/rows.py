@@ -87,6 +87,7 @@ class AuditRow:
     saving_usd: Decimal | None = None
     saving_alone_usd: Decimal | None = None
     summary: str | None = None
+    fix: str | None = None
 
     @property
     def waste_percent(self) -> Decimal | None:
@@ -109,7 +110,7 @@ OF_A_FINDING = frozenset(
     [
         *("ended_at", "job", "arn", "created_at", "kind", "account", "region", "family", "owner"),
         *("rollup", "severity", "estimated", "rule", "rule_id", "confidence", "bucket"),
-        *("saving_usd", "saving_alone_usd", "summary"),
+        *("saving_usd", "saving_alone_usd", "summary", "fix"),
     ]
 )
 """The fields that a list of one rule knows without reading the audit's head."""
@@ -126,14 +127,13 @@ _same_of = attrgetter(*_SAME)
 def audit_row(head: Head) -> AuditRow:
     """The row of an audit."""
     values: dict[str, Any] = dict(zip(_SAME, _same_of(head), strict=True))
-    facts = head.facts  # after fields that read all of the head at once
+    facts = head.facts
     values |= _amounts(head)
     if _never_started(head) and not head.rollup:
         waited = _whole(sum(facts.phase_s.values()) or None) if facts else None
         values |= {"status": NEVER_STARTED, "judged": None, "waiting_s": waited}
     return AuditRow(
         **values,
-        job=head.name,
         findings=len(head.finding_ids),
         estimated=bool(head.estimated),
         incomplete=bool(head.incomplete),
@@ -157,7 +157,6 @@ def _amounts(head: Head) -> dict[str, Decimal | None]:
     return {
         "lost_up_to_usd": _known(sums.lost_up_to_usd, head.lost_usd),
         "waste_usd": _sum(head.avoidable_usd, head.lost_usd),
-        "possible_usd": _known(sums.possible_usd, head.total_usd),
         "idle_usd": None if sums.idle_unpriced else sums.idle_usd,
     }
 
@@ -200,6 +199,7 @@ def finding_row(finding: FindingRow, head: Head | None) -> AuditRow:
         saving_usd=saving,
         saving_alone_usd=finding.saving_alone_usd,
         summary=finding.summary,
+        fix=finding.fix,
     )
 
 
@@ -213,7 +213,7 @@ def _of_arn(finding: FindingRow, ref: JobRef | None) -> AuditRow:
     return AuditRow(
         key=finding.key,
         ended_at=finding.ended_at,
-        job=finding.name,
+        job=finding.job,
         kind=ref.kind.value if ref else "unknown",
         status=None,
         account=ref.account if ref else "unknown",

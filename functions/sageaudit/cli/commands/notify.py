@@ -254,7 +254,7 @@ def _decided(
     """What `notify` would decide, and the card that it would hand to the channels."""
     document = whole_audit(history, head.key, head.version)
     if document is None:
-        raise JobNotFound(f"the stored audit of {head.name} cannot be read: audit it again")
+        raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
     cards = [MessageCard("")]
 
     def keep(card: MessageCard, _: Mapping[str, str]) -> Payload:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.errors import BadHistory
@@ -125,7 +126,8 @@ class Head(Unread):
     settled: bool
     due_at: datetime | None
     last_modified_at: datetime
-    name: str
+    job: str
+    """Its name."""
     kind: str
     status: str
     account: str
@@ -179,6 +181,11 @@ class Head(Unread):
     """Parts of the total, and `spot_saved_usd` what spot took off it. A roll-up has none."""
     warm_pool_usd: Decimal | None = None
     spot_saved_usd: Decimal | None = None
+    instance: str | None = None
+    """What it ran on, for people: `2 x ml.g5.xlarge`, or several groups joined by ` + `."""
+    spend_qualifier: SpendQualifier = SpendQualifier.UNKNOWN
+    """How to read `total_usd`."""
+    possible_usd: Decimal | None = None
 
     def is_due(self, now: datetime) -> bool:
         """Whether its audit is to be made again by now."""
@@ -190,7 +197,7 @@ def earlier_run(head: Head) -> EarlierRun | None:
     if head.facts is None or head.rollup:
         return None
     return EarlierRun(
-        name=head.name,
+        name=head.job,
         kind=head.kind,
         status=head.status,
         family=head.family,
@@ -215,13 +222,15 @@ class FindingRow:
     severity: Severity
     confidence: Confidence
     bucket: Bucket
-    name: str
+    job: str
     family: str
     owner: str | None
     ended_at: datetime
     saving_usd: Decimal | None
     saving_alone_usd: Decimal | None
     summary: str
+    fix: str | None = None
+    """What to change, in one line; None for a finding without advice."""
     estimated: bool | None = None
     """True where the dollars rest on an estimated rate, else None."""
 
@@ -261,9 +270,9 @@ class RunQuery(Generic[Row_co]):
         return RunQuery(RunIndex.OWNER, (owner,))
 
     @staticmethod
-    def of_account(account: str, month: str) -> RunQuery[Head]:
-        """Runs of one account that ended in `month` (YYYY-MM, in UTC)."""
-        return RunQuery(RunIndex.ACCOUNT, (account, month))
+    def of_account(account: str) -> RunQuery[Head]:
+        """Runs of one account."""
+        return RunQuery(RunIndex.ACCOUNT, (account,))
 
     @staticmethod
     def of_name(name: str) -> RunQuery[Head]:
@@ -271,9 +280,9 @@ class RunQuery(Generic[Row_co]):
         return RunQuery(RunIndex.NAME, (name.lower(),))
 
     @staticmethod
-    def of_rule(rule: str, month: str) -> RunQuery[FindingRow]:
-        """Findings of one rule, of runs that ended in `month` (YYYY-MM, in UTC)."""
-        return RunQuery(RunIndex.RULE, (rule, month))
+    def of_rule(rule: str) -> RunQuery[FindingRow]:
+        """Findings of one rule."""
+        return RunQuery(RunIndex.RULE, (rule,))
 
     @staticmethod
     def due(until: datetime) -> RunQuery[Head | BadHistory]:
