@@ -78,7 +78,7 @@ def test_nothing_found_is_an_empty_list(history: History) -> None:
 
 
 def test_a_rule_lists_what_it_found_in_every_month(history: History) -> None:
-    """One row for each job whose newest version has the finding: what it says and what to change."""
+    """One row for each job whose newest version has it: what was found and what to change."""
     for months in range(6):
         history.record(ended(f"month-{months}", NOON + months * timedelta(days=30)))
     rows = found(history, "gpu-underused")

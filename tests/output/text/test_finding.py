@@ -145,4 +145,6 @@ def test_a_long_fix_is_cut_between_its_parameters() -> None:
     assert last == f"and {20 - len(shown)} more"
     assert 300 < len(text) < 420
     long = fix_text(finding(fix=[{"parameter": "A", "old": None, "new": "s3://" + "x" * 5_000}]))
-    assert long and long.endswith("…") and len(long) == 400
+    assert long is not None
+    assert long.endswith("…")
+    assert len(long) == 400
