@@ -302,7 +302,7 @@ class SqliteHistory:
 
     def _head(self, row: sqlite3.Row) -> Head:
         """A head that parses its objects when somebody asks for them: many lists ask for none."""
-        later = partial(self._whole, rows.lazy_field, row)
+        later = partial(self._whole, rows.lazy_field, rows.lazy_texts(row))
         return Head.partly(self._whole(rows.head_fields, row), later)
 
     def _whole(self, read: Callable[..., Whole], *stored: Any) -> Whole:

@@ -14,6 +14,7 @@ from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 from operator import itemgetter
+from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
@@ -32,6 +33,8 @@ _JSON_FIELDS = frozenset({"tags", "finding_ids", "facts", "sums"})
 """Fields of a head that are lists or objects."""
 LAZY_FIELDS = ("facts", "sums")
 """Those that are parsed when somebody asks for them."""
+_REPEATED = ("kind", "status", "account", "region", "family", "top_rule", "ruleset", "policy")
+"""Texts that many runs share: a list that is kept has each of them once."""
 OF_FACTS = ("instance_type", "instance_count", "purchase", "reason_class")
 """What the view `jobs` shows of the facts."""
 OF_THE_RUN = frozenset({"run_key", "arn", "created_at", "job", "family", "owner"})
@@ -92,9 +95,15 @@ def head_fields(columns: sqlite3.Row) -> dict[str, Any]:
     return _fields_of(Head, columns)
 
 
-def lazy_field(columns: sqlite3.Row, name: str) -> dict[str, Any]:
+def lazy_texts(columns: sqlite3.Row) -> tuple[str | None, ...]:
+    """The columns of LAZY_FIELDS: a head that is kept does not keep the other columns."""
+    texts: tuple[str | None, ...] = columns[-len(LAZY_FIELDS) :]
+    return texts
+
+
+def lazy_field(texts: tuple[str | None, ...], name: str) -> dict[str, Any]:
     """One of LAZY_FIELDS; raises as `read_finding`."""
-    text = columns[name]
+    text = texts[LAZY_FIELDS.index(name)]
     return {name: None if text is None else _LAZY_READERS[name](text)}
 
 
@@ -214,6 +223,7 @@ def _plan(form: type[Any]) -> _Plan:
     readers = [reader for reader in READERS[form] if reader[0] not in {"key", *LAZY_FIELDS}]
     of_columns = {name: _from_micro_usd for name, *_ in readers if name.endswith(_USD)}
     reads = {name: read for name, read, _ in readers if read} | of_columns
+    reads |= {name: intern for name, *_ in readers if name in _REPEATED}
     reads |= {name: _of_json(read) for name, read in reads.items() if name in _JSON_FIELDS}
     return _Plan(
         names=tuple(name for name, *_ in readers),
