@@ -198,7 +198,7 @@ def _of_days(
 def _of_job(history: History, head: Head) -> JobReport:
     found = report_contents.job_report(_source(history), head)
     if found is None:
-        raise JobNotFound(f"the stored audit of {head.name} cannot be read: audit it again")
+        raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
     return replace(found, guides=read_guides(history, found.document, packaged.types()))
 
 

@@ -82,9 +82,9 @@ def show(
 def _audit(history: History, head: Head, version: int | None) -> AuditDocument:
     audited = whole_audit(history, head.key, version)
     if audited is None and version in {None, *range(1, head.version + 1)}:
-        raise JobNotFound(f"the stored audit of {head.name} cannot be read: audit it again")
+        raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
     if audited is None:
         raise JobNotFound(
-            f"{head.name} has no version {version}: it has {counted(head.version, 'version')}"
+            f"{head.job} has no version {version}: it has {counted(head.version, 'version')}"
         )
     return audited

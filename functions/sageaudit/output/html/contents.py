@@ -96,4 +96,4 @@ class AccountReport:
 def by_rank(head: Head) -> tuple[Decimal, Decimal, str, str]:
     """Sort key: avoidable and lost dollars first, then the cost, then the name."""
     wasted = (head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0))
-    return -wasted, -(head.total_usd or Decimal(0)), head.name, head.key.arn
+    return -wasted, -(head.total_usd or Decimal(0)), head.job, head.key.arn
