@@ -313,8 +313,8 @@ def _by_usage_type(
     head: Head, parts: Iterable[tuple[Sums, AuditRow]]
 ) -> Iterator[tuple[Sums, AuditRow]]:
     """The job once for each usage type of its bill, with that part of its dollars alone."""
-    for (sums, row), name in product(parts, head.usage_costs):
-        usd = head.usage_costs[name]
+    costs, quantities = head.usage_costs or {}, head.usage_quantities or {}
+    for (sums, row), (name, usd) in product(parts, costs.items()):
         part = Sums(
             jobs=sums.jobs,
             failed=sums.failed,
@@ -327,7 +327,7 @@ def _by_usage_type(
             **dict.fromkeys(ADDED_OF_RUNS),
             "total_usd": usd,
             "usage_type": name,
-            "usage_quantity": head.usage_quantities.get(name),
+            "usage_quantity": quantities.get(name),
         }
         yield part, replace(row, **own)
 

@@ -184,10 +184,10 @@ class Head(Unread):
     warm_pool_usd: Decimal | None = None
     """Retained instances and their volumes."""
     spot_saved_usd: Decimal | None = None
-    usage_quantities: Mapping[str, Decimal | None] = field(default_factory=dict)
+    usage_quantities: Mapping[str, Decimal | None] | None = None
     """By usage type of the bill, hours or GB-months, and `usage_costs` in USD; None if unknown.
     Prepaid and free capacity is left out, as AWS bills it elsewhere. A roll-up has none."""
-    usage_costs: Mapping[str, Decimal | None] = field(default_factory=dict)
+    usage_costs: Mapping[str, Decimal | None] | None = None
     instance: str | None = None
     """What it ran on, for people: `2 x ml.g5.xlarge`, or several groups joined by ` + `."""
     possible_usd: Decimal | None = None
