@@ -280,3 +280,11 @@ def test_a_request_has_what_its_familys_newest_run_shows() -> None:
 def test_the_rules_whose_outcomes_are_traits_exist() -> None:
     """A rule that is renamed would leave its guide out without a word."""
     assert set(RULES_READ) <= {rule.name.name for rule in load()}
+
+
+def test_what_is_kept_longer_than_a_description_still_chooses() -> None:
+    """After 90 days the audit and the run's facts are left: how long it took, and what it found."""
+    facts = RunFacts(Purchase.ON_DEMAND, elapsed_s=Decimal(3600))
+    traits = of_audit(found("metric-plateau"), None, facts, (), TYPES)
+    assert (traits["long"], traits["objective_flat"], traits["failed_soon"]) == (True, True, False)
+    assert (traits["deep_learning"], traits["gpu"]) == (None, None)
