@@ -18,7 +18,7 @@ from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.errors import BadHistory
 
 FAMILY_RUNS = 50
-"""How many earlier runs of its family a run is compared with: one query of some 50 KB."""
+"""How many earlier runs of its family a run is compared with: one query of some 80 KB."""
 DETAIL_DAYS = 90
 """How long a detail is kept, as docs/data-model.md says; after them a job is not judged again."""
 NOT_NAMED = "unknown"
