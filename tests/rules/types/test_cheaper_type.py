@@ -32,13 +32,11 @@ def audited(run: Job, of: Measurements) -> Audit:
     return audit_job(run, of, market(), policy, ruleset, now=run.ended_at, earlier=None)
 
 
-def audited_after(earlier: list[EarlierRun]) -> Audit:
+def audited_after(earlier: list[EarlierRun], **changes: Any) -> Audit:
     """A run on the middle type, after these of its family."""
-    of, ruleset = flat(T4_HALF, 60, **LITTLE), catalogue.ruleset()
-    assert T4_HALF.ended_at is not None
-    return audit_job(
-        T4_HALF, of, market(), Policy(), ruleset, now=T4_HALF.ended_at, earlier=tuple(earlier)
-    )
+    of, ruleset, run = flat(T4_HALF, 60, **LITTLE), catalogue.ruleset(), replace(T4_HALF, **changes)
+    assert run.ended_at is not None
+    return audit_job(run, of, market(), Policy(), ruleset, now=run.ended_at, earlier=tuple(earlier))
 
 
 def vars_of(facts: RunFacts) -> dict[str, Any]:
@@ -178,10 +176,8 @@ test_cases = cases(
     # The runs of the step are long gone: a run of today's family kept it, and so no run is moved to
     # that type or a smaller one. Nor for runs of another count, or where it is shown to pay by now.
     row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=tried(HALF, dearer_steps=(STEP,))),
-    row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=[*tried(HALF), *tried(HALF,
-        dearer_steps=(STEP,))]),
-    row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE), earlier=[
-        *tried(HALF, dearer_steps=()), *tried(HALF, dearer_steps=(STEP,))]),
+    row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE), earlier=[*tried(HALF),
+        *tried(HALF, dearer_steps=(STEP,))]),
     row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE), earlier=tried(HALF,
         dearer_steps=(replace(STEP, instance_count=2),))),
     row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE), earlier=tried(HALF,
@@ -232,6 +228,13 @@ def test_each_run_keeps_the_steps_of_the_runs_before_it() -> None:
     assert not any(run.facts.instance_type == "ml.g4dn.xlarge" for run in runs)
     [step] = facts.dearer_steps or ()
     assert (step.to_type, step.to_usd) == ("ml.g4dn.xlarge", Decimal("1.472"))
+
+
+def test_a_run_on_several_types_keeps_what_it_says_nothing_of() -> None:
+    """The next run of the family reads it there."""
+    groups = (InstanceGroup("ml.g4dn.2xlarge", 1, "a"), InstanceGroup("ml.m5.xlarge", 1, "b"))
+    earlier = tried(HALF, dearer_steps=(STEP,))
+    assert run_facts(audited_after(earlier, groups=groups)).dearer_steps == (STEP,)
 
 
 def test_a_run_keeps_eight_steps_at_most() -> None:
