@@ -34,7 +34,11 @@ def audited(run: Job, of: Measurements) -> Audit:
 
 def audited_after(earlier: list[EarlierRun], **changes: Any) -> Audit:
     """A run on the middle type, after these of its family."""
-    of, ruleset, run = flat(T4_HALF, 60, **LITTLE), catalogue.ruleset(), replace(T4_HALF, **changes)
+    of, ruleset, run = (
+        flat(T4_HALF, 60, 1, **LITTLE),
+        catalogue.ruleset(),
+        replace(T4_HALF, **changes),
+    )
     assert run.ended_at is not None
     return audit_job(run, of, market(), Policy(), ruleset, now=run.ended_at, earlier=tuple(earlier))
 
@@ -246,4 +250,4 @@ def test_a_run_keeps_eight_steps_at_most() -> None:
 
 def test_without_a_history_no_step_is_known() -> None:
     """Else an audit of a file would say that there was none."""
-    assert run_facts(audited(T4_HALF, flat(T4_HALF, 60, **LITTLE))).dearer_steps is None
+    assert run_facts(audited(T4_HALF, flat(T4_HALF, 60, 1, **LITTLE))).dearer_steps is None
