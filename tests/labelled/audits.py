@@ -50,7 +50,7 @@ def rules() -> tuple[str, ...]:
 @cache
 def every_rule_on() -> Policy:
     """Also those that are off by default; traffic between hosts may not be encrypted."""
-    plain = Requirement("EnableInterContainerTrafficEncryption", "==", value=False)
+    plain = Requirement("EnableInterContainerTrafficEncryption", "==", switch=False)
     names = frozenset(rule.name.name for rule in catalogue.load())
     return Policy(rules_on=names, require={plain.path: plain})
 

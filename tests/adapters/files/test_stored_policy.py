@@ -59,9 +59,15 @@ off = ["spot-not-used", "gpu-idle"]
 on = ["trainium-candidate"]
 gpu-underused.mean_below = 25.3
 gpu-underused.severity = "medium"
+[require]
+EnableNetworkIsolation = true
+"Tags.stage" = "!= test"
+VpcConfig = "set"
+"StoppingCondition.MaxRuntimeInSeconds" = "<= 86400.5"
 [[for]]
 tag = "team=research"
 rules.on = ["gpu-idle"]
+require."StoppingCondition.MaxRuntimeInSeconds" = "<= 3600"
 [[for]]
 account = "222233334444"
 family = "nightly"
@@ -107,7 +113,15 @@ def test_what_is_read_is_what_was_parsed(tmp_path: Path, text: str) -> None:
     policy = from_toml(tmp_path, text)
     again = from_text(to_text(policy))
     assert again == policy
-    for name in ("floor_usd", "discounts", "thresholds", "sections", "channels", "routes"):
+    for name in (
+        "floor_usd",
+        "discounts",
+        "thresholds",
+        "sections",
+        "channels",
+        "routes",
+        "require",
+    ):
         assert repr(getattr(again, name)) == repr(getattr(policy, name))
     assert list(again.members.roles) == list(policy.members.roles)
     assert hash(again.exemptions) == hash(policy.exemptions)

@@ -30,7 +30,7 @@ NETWORK = {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}
 
 def required(table: Mapping[str, object], **rules: Any) -> Policy:
     """The policy of a `[require]`."""
-    known = {rule.name.name: {} for rule in catalogue.load()}
+    known: dict[str, dict[str, str]] = {rule.name.name: {} for rule in catalogue.load()}
     return parse_policy({"require": dict(table), "rules": rules}, known)
 
 

@@ -78,15 +78,15 @@ def family_types(
 def dearer_steps(
     job: Job, tried: Sequence[TriedType], runs: Sequence[EarlierRun]
 ) -> tuple[DearerStep, ...]:
-    """The dearer steps of these like runs, and those that the runs before them kept.
+    """The dearer steps of these like runs, and those that the newest of these runs kept.
 
     Enough new runs on both types take a step back.
     """
     own = facts_of(job)
+    kept = runs[0].facts.dearer_steps or () if runs else ()
     if own.instance_count is None:
-        return ()
+        return kept
     found = list(steps_of(tried, own.instance_count, own.purchase))
-    kept = next((k for run in runs if (k := run.facts.dearer_steps) is not None), ())
     places = {(one.from_type, one.to_type, one.instance_count, one.purchase) for one in found}
     for step in kept:
         like = (step.instance_count, step.purchase) == (own.instance_count, own.purchase)

@@ -115,7 +115,8 @@ def shown(setting: Setting, value: Any) -> SettingValue:
 def mark_not_set(kind: JobKind, answer: Mapping[str, Any], kept: dict[str, Any]) -> None:
     """Writes null for each setting that AWS's own answer does not have, if it is whole."""
     whole = _IN_EVERY_ANSWER.get(kind, "RoleArn")
-    paths = [path.split(".") for setting in SETTINGS if (path := path_of(kind, setting))]
+    known = filter(None, (path_of(kind, setting) for setting in SETTINGS))
+    paths = [path.split(".") for path in known]
     for section, place in zip(_sections(kind, answer), _sections(kind, kept), strict=True):
         for path in paths if whole in section else ():
             _mark(place, path)

@@ -40,11 +40,22 @@ _WITHOUT_VALUE = frozenset({"!=", "<", "<="})
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What one setting or tag must be: set, not set, or a value that it is compared with."""
+    """What one setting or tag must be: set, not set, or a value that it is compared with.
+
+    At most one of the values is there; each has one type, so that a stored policy is read back.
+    """
 
     path: str
     operator: str
-    value: bool | Decimal | str | None = None
+    switch: bool | None = None
+    number: Decimal | None = None
+    word: str | None = None
+
+    @property
+    def value(self) -> bool | Decimal | str | None:
+        """The one that it is compared with."""
+        values = (self.switch, self.number, self.word)
+        return next((value for value in values if value is not None), None)
 
     @property
     def tag(self) -> str | None:
@@ -97,7 +108,7 @@ def _requirement(reader: TableReader, path: str) -> Requirement:
     kept = KeptAs.STATE if tag is not None else SETTINGS[path].kept
     if kept is KeptAs.SWITCH:
         if isinstance(written, bool):
-            return Requirement(path, "==", written)
+            return Requirement(path, "==", switch=written)
         raise reader.refusal(path, "is not true or false, without quotes")
     if isinstance(written, str) and written in {SET, NOT_SET}:
         return Requirement(path, written)
@@ -105,8 +116,9 @@ def _requirement(reader: TableReader, path: str) -> Requirement:
         raise reader.refusal(path, f'is not "{SET}" or "{NOT_SET}": its value is not kept')
     sign, value = _compared(reader, path, written)
     if kept is KeptAs.COUNT:
-        return Requirement(path, sign, _number(reader, path, value))
-    return Requirement(path, sign, _word(reader, path, sign, value, of_tag=tag is not None))
+        return Requirement(path, sign, number=_number(reader, path, value))
+    word = _word(reader, path, sign, value, of_tag=tag is not None)
+    return Requirement(path, sign, word=word)
 
 
 def _meant(path: str) -> str:

@@ -160,7 +160,7 @@ def run_facts(audit: Audit) -> RunFacts:
         known,
         advised_type=advised,
         smallest_types=audit.smallest_types,
-        dearer_steps=audit.dearer_steps,
+        dearer_steps=audit.dearer_steps or None,
     )
 
 
