@@ -27,6 +27,7 @@ FOUR = jobs.job("ml.g4dn.12xlarge")
 CPU = jobs.job("ml.m5.large")
 NEW_TYPE = jobs.job("ml.x9.large")
 NO_TYPE = jobs.job(groups=())
+ISOLATION = "EnableNetworkIsolation"
 FAILED: dict[str, Any] = {"status": "Failed", "failure": "AlgorithmError: Traceback"}
 
 
@@ -146,7 +147,12 @@ CASES: dict[str, list[tuple[TraitValue | None, dict[str, Any]]]] = {
         ("file_system", {"job": reading(("train", FSX, None))}),
         (None, {"job": None}),
     ],
-    "network_isolation": [(None, {})],
+    "network_isolation": [
+        (True, {"job": replace(ONE, settings={ISOLATION: {ISOLATION: True}})}),
+        (False, {"job": replace(ONE, settings={ISOLATION: {ISOLATION: None}})}),
+        (None, {}),
+        (None, {"job": None}),
+    ],
     "gpu": [
         ("g", {}),
         ("p", {"job": jobs.job("ml.p4d.24xlarge")}),
@@ -246,7 +252,7 @@ def test_a_trait_is_what_is_known_of_a_job_that_ran(
 def test_every_trait_has_cases_for_its_values() -> None:
     """Each yes and no, and each word but the many names of kinds, methods and purchases."""
     assert CASES.keys() == TRAITS.keys()
-    of_requests = {"network_isolation", "kind", "distribution", "purchase"}
+    of_requests = {"kind", "distribution", "purchase"}
     for name, row in TRAITS.items():
         tried = {expected for expected, _ in CASES[name]} - {None}
         assert tried <= row.values, name

@@ -49,7 +49,8 @@ class Subject:
 
     `types`: of each of its instance groups, None for one that is not in the catalogue. `audit`: of
     the run; of a request that of its family's newest run. `last`: status and facts of that run.
-    `runs`: the earlier runs of the family, newest first. `isolated`: EnableNetworkIsolation.
+    `runs`: the earlier runs of the family, newest first. `isolated`:
+    EnableNetworkIsolation of a request.
     """
 
     kind: JobKind
@@ -124,6 +125,14 @@ def _gpu_use(subject: Subject) -> str | None:
     if idle is None or idle["unit"] != "gpu_hours" or not idle["paid"]:
         return None
     return "busy" if idle["worked"] / idle["paid"] >= _BUSY_SHARE else "waits"
+
+
+def _network_isolation(subject: Subject) -> bool | None:
+    """None of a stored job whose answer was kept before this setting was."""
+    if subject.is_request or subject.job is None:
+        return subject.isolated
+    values = subject.job.settings.get("EnableNetworkIsolation")
+    return None if values is None else all(bool(value) for value in values.values())
 
 
 def _pretrained(job: Job) -> bool:
@@ -248,7 +257,7 @@ TRAITS: Mapping[str, Trait] = {
     ),
     "warm_pool": Trait(_EITHER, _of_job(lambda job: job.warm_pool is not None)),
     "inputs": Trait(frozenset({"none", "file_system", "copied", "streamed"}), _of_job(_inputs)),
-    "network_isolation": Trait(_EITHER, lambda subject: subject.isolated),
+    "network_isolation": Trait(_EITHER, _network_isolation),
     "gpu": Trait(frozenset({"none", "g", "p"}), _of_types(_gpu)),
     "devices": Trait(frozenset({"one", "several"}), _of_types(_devices)),
     "tensor_cores": Trait(_EITHER, _of_types(lambda _, types: any(map(has_tensor_cores, types)))),
