@@ -2,11 +2,11 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.job.job import Hints, Job, Parent, ParentKind
+from sageaudit.domain.job.job import Hints, Job, Parent, ParentKind, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Upload
 from sageaudit.domain.usage.measurements import Metric
-from tests.fakes.jobs import Points, job, phases, ran, series, usage
+from tests.fakes.jobs import START, Points, job, phases, ran, series, usage
 from tests.fakes.rule_cases import CLEAR, FOUND, Measured, cases, even, finds, lines, row
 
 RULE = "failed-spend"
@@ -103,6 +103,9 @@ test_cases = cases(
         secondary_status="Failed"), hosts([3.0] * 60, [0.1] * 60)),
     "Short waits are no idle run. Nine minutes of each ten: any program that polls.",
     row(finds("The run failed…", lacks="idle_s"), failed(), hosts(([0.1] * 9 + [3.0]) * 6)),
+    "A spot run of several attempts ran for all of them together, and not for the last alone.",
+    row(finds("The run failed after 2 h on…"), failed(phases=(*phases(("Training", 3600)),
+        Phase("Interrupted", START, Decimal(1800), billed=False), *phases(("Training", 3600))))),
     "A completed run is clear. It gave its results.",
     row(CLEAR, job()),
     "A job that never started cost nothing. Nothing was lost.",

@@ -94,7 +94,8 @@ def _kept(job: api.Job) -> str | None:
 
 
 def _summary(job: api.Job, memory: MemoryFailure | None, kept: str | None) -> str:
-    took = api.duration(job.elapsed_s) if job.elapsed_s is not None else "some time"
+    ran_s = job.ran_s if job.began_again else job.elapsed_s
+    took = api.duration(ran_s) if ran_s is not None else "some time"
     ended = "failed" if job.status == "Failed" else "was stopped and left no artifact"
     why = f"{reason_class(job)}: {memory.clause}" if memory else reason_class(job)
     part = f"; {kept} may hold a part of the work" if kept else ""
