@@ -5,6 +5,7 @@ from dataclasses import replace
 from tests.labelled.machine import PYTORCH, Doing, Host, Json, Plot, alike, idle, training
 from tests.labelled.story import Story
 
+RULE = "group-without-part"
 GPUS, CPUS = "ml.g5.12xlarge", "ml.c5.9xlarge"
 TRAINS = Doing(150, cores=20, gpus=(0.93,) * 4, gib=90, gpu_gib=(17.0,) * 4)
 FEEDS = Doing(150, cores=31, gib=40)
@@ -15,7 +16,7 @@ WAITS = Doing(150, cores=1.01, gpus=(0.0,) * 4, gib=60, gpu_gib=(1.0,) * 4, jitt
 def cluster(
     name: str, gpu_hosts: tuple[Host, ...], cpu_hosts: tuple[Host, ...], *wasteful: str
 ) -> Story:
-    """A story of one job on both types; hosts are numbered through."""
+    """A job on both types, in whose story a host took part or not; hosts are numbered through."""
     on_gpus = Plot(GPUS, gpu_hosts, image=PYTORCH, name=name, missing_share=0.02)
     on_cpus = replace(on_gpus, instance=CPUS, hosts=cpu_hosts)
 
@@ -34,7 +35,8 @@ def cluster(
         }
         return [told]
 
-    return Story(name, tell, frozenset(wasteful))
+    fine = frozenset({RULE}).difference(wasteful)
+    return Story(name, tell, frozenset(wasteful), fine=fine)
 
 
 def _group(name: str, instance: str, count: int) -> Json:
@@ -43,11 +45,11 @@ def _group(name: str, instance: str, count: int) -> Json:
 
 STORIES = (
     cluster("two-feeding-hosts-that-nobody-asks", alike(1, TRAINS), alike(2, idle(150)),
-        "group-without-part"),
+        RULE),
     cluster("one-feeding-host-of-three-that-nobody-asks", alike(1, TRAINS),
-        (*alike(2, FEEDS), *alike(1, idle(150))), "group-without-part"),
+        (*alike(2, FEEDS), *alike(1, idle(150))), RULE),
     cluster("the-training-runs-on-the-feeding-hosts", alike(1, WAITS), alike(2, FEEDS),
-        "group-without-part"),
+        RULE),
     cluster("feeding-hosts-at-work", alike(2, TRAINS), alike(2, FEEDS)),
     cluster("a-feeding-host-with-little-to-do", alike(1, TRAINS),
         alike(1, replace(FEEDS, cores=1.6))),
