@@ -98,7 +98,8 @@ def test_a_file_that_cannot_be_read_is_one_line(run: Run, folder: Path, history:
     (folder / "bad.json").write_text(json.dumps(bad))
     done = run("scan", "--recordings", folder, "--history", history)
     assert done.exit_code == 2
-    assert len(done.stderr.splitlines()) == 4
+    assert len(done.stderr.splitlines()) == 5
+    assert done.stderr.splitlines()[-1].startswith("sageaudit: the audits are kept in ")
     for name in ("broken.json", "other.json", "bytes.json", "bad.json"):
         assert name in done.stderr
     assert done.stdout.startswith("1 job cost ")

@@ -15,7 +15,6 @@ from rich.console import Console
 
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.support.history.data_folder import HISTORY_VARIABLE, TABLE_VARIABLE
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import is_account_id
@@ -107,7 +106,7 @@ def history_option(text: str) -> Decorator:
         metavar="FILE",
         type=_FILE,
         cls=HistoryOption,
-        envvar=HISTORY_VARIABLE,
+        envvar="SAGEAUDIT_HISTORY",
         show_envvar=True,
         help=text,
     )
@@ -130,7 +129,7 @@ TABLE = click.option(
     "--table",
     metavar="NAME",
     cls=HistoryOption,
-    envvar=TABLE_VARIABLE,
+    envvar="SAGEAUDIT_TABLE",
     show_envvar=True,
     help="DynamoDB table that holds the history, in place of a file.",
 )

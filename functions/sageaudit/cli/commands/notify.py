@@ -35,6 +35,7 @@ from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelChoice, Destination
 from sageaudit.errors import BadRecording, BadUsage, JobNotFound
 from sageaudit.output.text import teams
 from sageaudit.output.text.card import MessageCard
+from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.digest import digest_card
 from sageaudit.output.text.envelope import Payload
 from sageaudit.output.text.untrusted import terminal
@@ -169,7 +170,7 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
         say(f"{f'route {route}' if route else 'all jobs'}: to {', '.join(to[number])}")
     for named in left_out:
         say(f"route {named}")
-    return [digest_card(found[number], place=source.place) for number in mine]
+    return [digest_card(found[number], place=_place(source)) for number in mine]
 
 
 def _choice(name: str, policy: Policy) -> ChannelChoice:
@@ -241,6 +242,14 @@ class _Previewed:
         return None
 
 
+def _place(source: HistorySource) -> HistoryPlace:
+    """The history for the commands of a message, wherever they are pasted."""
+    if source.session is not None:
+        return HistoryPlace.of_table(source.name, source.session.region_name)
+    default = not source.name or source.name == str(histories.default_path())
+    return OWN_HISTORY if default else HistoryPlace(("--history", source.name))
+
+
 @contextmanager
 def _opened(where: HistoryOptions, *, recorded: bool) -> Iterator[HistorySource]:
     """The history that was named; for a recording, none."""
@@ -281,7 +290,7 @@ def _decided(
         decisions=source.decisions,
         policy=policy,
         writers=dict.fromkeys(policy.channels, keep),
-        place=source.place,
+        place=_place(source),
     )
     now = asking.now()
     now = head.ended_at if head.ended_at <= now - decide.LOOK_BACK else now

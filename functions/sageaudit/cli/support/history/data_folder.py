@@ -12,8 +12,6 @@ from pathlib import Path
 
 from sageaudit.errors import BadUsage
 
-HISTORY_VARIABLE, TABLE_VARIABLE = "SAGEAUDIT_HISTORY", "SAGEAUDIT_TABLE"
-"""Variables of the environment: the file or the table of commands that name no history."""
 _NAME = "sageaudit"
 _KEY_BYTES = 32
 _PRIVATE = stat.S_IRUSR | stat.S_IWUSR

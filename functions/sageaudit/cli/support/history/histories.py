@@ -16,15 +16,10 @@ from typing import Any, Self
 from sageaudit.adapters.history.sort_keys import ended_sk
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.history.data_folder import (
-    HISTORY_VARIABLE,
-    TABLE_VARIABLE,
-    data_folder,
-)
+from sageaudit.cli.support.history.data_folder import data_folder
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, Head, JobKey, Row, RunIndex, RunQuery
 from sageaudit.errors import BadUsage, HistoryDenied, NoHistory
-from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.ports import Decisions, History
 
 _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -50,14 +45,6 @@ class HistorySource:
         if self.session is None:
             return self.name
         return f"the table {self.name} in {self.session.region_name}"
-
-    @property
-    def place(self) -> HistoryPlace:
-        """The same for commands that ask it, wherever they are pasted."""
-        if self.session is not None:
-            return HistoryPlace.of_table(self.name, self.session.region_name)
-        default = not self.name or self.name == str(default_path())
-        return OWN_HISTORY if default else HistoryPlace(("--history", self.name))
 
     def __enter__(self) -> Self:
         return self
@@ -89,7 +76,7 @@ def open_history(
     if history is not None and table is not None:
         raise BadUsage(
             "name one history: either a file with --history or a table with --table; without an"
-            f" option, either {HISTORY_VARIABLE} or {TABLE_VARIABLE} in the environment"
+            " option, either SAGEAUDIT_HISTORY or SAGEAUDIT_TABLE in the environment"
         )
     if table is not None:
         session, of_table, decisions = _open_table(table, profile, region)
