@@ -61,6 +61,7 @@ golden: $(READY) ## rewrites the files that tests compare with: review the diff
 docs: $(READY) ## rewrites all pages, and parts of pages, that are made
 	@$(RUN)/python -m docs.build_track_records
 	@$(RUN)/python -m docs.build_rules
+	@$(RUN)/python -m docs.build_guidance
 	@$(RUN)/python -m docs.build_readme
 	@$(RUN)/python -m docs.build_debugger
 	@$(RUN)/python -m docs.build_recorded_gpus

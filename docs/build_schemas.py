@@ -81,7 +81,9 @@ def _whole(title: str, shape: Callable[[Definitions], Schema]) -> Schema:
 
 def _audit(definitions: Definitions) -> Schema:
     own = definitions.of(document.AuditDocument)
-    definitions.found["AuditDocument"]["properties"]["schema"] = {"const": document.SCHEMA}
+    keys = definitions.found["AuditDocument"]["properties"]
+    keys["schema"] = {"const": document.SCHEMA}
+    keys["guides"] = schema_outputs.guides(definitions)
     return own
 
 

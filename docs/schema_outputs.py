@@ -15,6 +15,7 @@ from sageaudit.domain.audit.finding_document import (
     UnknownDocument,
 )
 from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.domain.guides.guides import GuideDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.reconcile.reconcile import Presence
 from sageaudit.domain.usage.measurements import Metric
@@ -276,12 +277,17 @@ def _inside(found: Definitions, shape: type) -> dict[str, Schema]:
     return keys
 
 
+def guides(found: Definitions) -> Schema:
+    """The guides of a job or request, which are there only with --guides."""
+    return _list(found.of(GuideDocument))
+
+
 def check(found: Definitions) -> Schema:
     """`sageaudit check`, one document for each file."""
     own = found.of(CheckedFile)
     job = {
         "type": "object",
-        "properties": {"findings": _list(found.of(CheckFinding))},
+        "properties": {"findings": _list(found.of(CheckFinding)), "guides": guides(found)},
         "required": ["label", "kind", "cost", "findings"],
     }
     found.found["CheckedFile"]["properties"]["jobs"] = _list(job)

@@ -43,7 +43,7 @@ NOT_ON_LAMBDA = (
 
 
 METHODS = f"sageaudit/{init.METHODS.relative_to(FUNCTIONS / 'sageaudit')}"
-_KINDS = frozenset({".py", ".json", ".css", ".js", ".zdict"})
+_KINDS = frozenset({".py", ".json", ".css", ".js"})
 """Of files that are code, or read as package data."""
 POLICY = ROOT / "policy.toml"
 

@@ -48,8 +48,7 @@ class HistoryTable(Construct):
                 index_name=index.name,
                 partition_key=_text(index.partition_key),
                 sort_key=_text(index.sort_key),
-                projection_type=dynamodb.ProjectionType.INCLUDE,
-                non_key_attributes=list(index.fields),
+                projection_type=dynamodb.ProjectionType.ALL,
             )
         return table
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -81,12 +81,12 @@ def play(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: Slac
     """Lets the jobs end on this local AWS and prints the results; 1 when a job was not audited."""
     with Console(stderr=True).status(f"{len(jobs)} recorded jobs end on the local AWS ..."):
         left = _run(aws, jobs)
-    console, history, months = Console(), aws.history(), _months(jobs)
-    heads = sorted(_heads(history, months), key=_dearest_first)
+    console, history = Console(), aws.history()
+    heads = sorted(history.runs(RunQuery.of_account(ACCOUNT)), key=_dearest_first)
     _show_result(console, heads, policy)
     _show_jobs(console, history, heads)
     _show_message(console, slack.posts, len(aws.mails), len(slack.taken))
-    _show_rule(console, _findings(history, months))
+    _show_rule(console, reversed([*history.runs(RunQuery.of_rule(RULE))]))
     _show_report(console, history, heads)
     for job in left:
         _say_why(job, history, aws)
@@ -107,13 +107,13 @@ def _run(aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
 def _dearest_first(head: Head) -> tuple[Decimal, Decimal, str]:
     """Sort key: what was avoidable or lost, then the cost."""
     wasted = (head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0))
-    return -wasted, -(head.total_usd or Decimal(0)), head.name
+    return -wasted, -(head.total_usd or Decimal(0)), head.job
 
 
 def _show_result(console: Console, heads: Sequence[Head], policy: Policy) -> None:
     """One sentence with the result, one that says how much of it is real."""
     jobs = [head for head in heads if not head.rollup]
-    real = [head for head in jobs if head.name != _composed().name]
+    real = [head for head in jobs if head.job != _composed().name]
     blind = sum(head.avoidable_usd is None for head in jobs)
     console.print(f"{account_headline(_sums(jobs))}.", style="bold", highlight=False)
     console.print(
@@ -144,7 +144,7 @@ def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[Head]) 
         table.add_column(word, justify="right", width=width, no_wrap=True)
     table.add_column(_TOP, overflow="ellipsis")
     for head, top in zip(heads, tops, strict=True):
-        name = Text(middle(terminal(head.name), name_width), "italic" if head.rollup else "")
+        name = Text(middle(terminal(head.job), name_width), "italic" if head.rollup else "")
         table.add_row(name, *map(str, of_head(head)[:3]), Text(top))
     console.print(Text("\nAudited jobs, the most wasteful first", "bold"))
     console.print(table)
@@ -184,7 +184,7 @@ def _show_rule(console: Console, rows: Iterable[FindingRow]) -> None:
     found = Table.grid(padding=(0, _GAP, 0, 0))
     name_width = min(max(console.width // 3, _SHORTEST), _LONGEST)
     for row in rows:
-        name = middle(terminal(row.name), name_width)
+        name = middle(terminal(row.job), name_width)
         found.add_row(f"{row.ended_at:%Y-%m-%d}", Text(name), Text(terminal(row.summary)))
     console.print(Text(f"\nA query of the history: what did {RULE} find?", "bold"))
     console.print(found)
@@ -207,22 +207,6 @@ def _show_report(console: Console, history: DynamoHistory, heads: Sequence[Head]
     REPORT.write_text("".join(text), encoding="utf-8")
     console.print(Text("\nThe same as a page, with charts and each job's fixes", "bold"))
     print(f"{REPORT.relative_to(ROOT)}: open it in a browser; it loads nothing and sends nothing")
-
-
-def _heads(history: DynamoHistory, months: Iterable[str]) -> Iterator[Head]:
-    for month in months:
-        yield from history.runs(RunQuery.of_account(ACCOUNT, month))
-
-
-def _findings(history: DynamoHistory, months: Iterable[str]) -> Iterator[FindingRow]:
-    for month in months:
-        yield from reversed([*history.runs(RunQuery.of_rule(RULE, month))])
-
-
-def _months(jobs: Iterable[RecordedJob]) -> list[str]:
-    """Each month in which a job ended, as the keys of the history's indexes have it."""
-    moments: set[datetime] = {job.ended_at for job in jobs}
-    return sorted({f"{moment:%Y-%m}" for moment in moments})
 
 
 def _say_why(job: RecordedJob, history: DynamoHistory, aws: LocalAws) -> None:

@@ -119,7 +119,7 @@ def test_every_bill_is_exact_and_a_week_costs_thousands(company: Path) -> None:
             for head in history.runs(RunQuery.of_day(FIRST_DAY + timedelta(days=day))):
                 audit = history.audit(head.key)
                 assert audit is not None
-                assert audit["bill"]["complete"], head.name
+                assert audit["bill"]["complete"], head.job
                 if not head.rollup:
                     weeks_usd[day // 7] += round(audit["bill"]["total_usd"] or 0)
     assert len(weeks_usd) == DAYS // 7

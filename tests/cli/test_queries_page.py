@@ -1,5 +1,6 @@
 """What docs/queries.md shows can be run: its commands, its SQL, and its calls of the AWS CLI."""
 
+import gzip
 import json
 import re
 import shlex
@@ -14,8 +15,10 @@ from botocore import xform_name
 from botocore.model import Shape
 from botocore.session import Session
 from botocore.validate import ParamValidator
+from moto.dynamodb.parsing.reserved_keywords import ReservedKeywords
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.table import INDEXES
 from sageaudit.cli.command_folder import SHORT
 from sageaudit.cli.support.history import asking, lists
 from tests.adapters.history.tables import dynamodb, new_table
@@ -39,6 +42,10 @@ COMMANDS = [
         if line.startswith("sageaudit")
     ),
 ]
+OF_THE_CLI = ("--query", "--output")
+"""Options of the AWS CLI itself, of what it prints."""
+PARTIQL = re.compile(r'SELECT (.+) FROM "([^"]+)"\."([^"]+)" WHERE (.+)')
+CONDITION = re.compile(r"\"?(\w+)\"? (=|BETWEEN|IN) ('[^']*' AND '[^']*'|'[^']*'|\[[^]]*\])")
 AWS = [block.replace("\\\n", " ") for block in blocks("sh") if block.startswith("aws ")]
 
 
@@ -120,13 +127,20 @@ def table() -> Iterator[tuple[Any, str]]:
         yield client, name
 
 
-def test_athenas_items_have_attributes_of_heads(table: tuple[Any, str]) -> None:
-    """With the types that DynamoDB gives them."""
+def test_athenas_items_have_attributes_of_heads_and_findings(table: tuple[Any, str]) -> None:
+    """With the types that DynamoDB gives them; its queries ask for no others."""
     client, name = table
-    heads = [item for item in client.scan(TableName=name)["Items"] if item["sk"]["S"] == "HEAD"]
-    known = {(key, next(iter(value))) for head in heads for key, value in head.items()}
+    items = [
+        item
+        for item in client.scan(TableName=name)["Items"]
+        if item["sk"]["S"].startswith(("HEAD", "FINDING#"))
+    ]
+    known = {(key, next(iter(value))) for item in items for key, value in item.items()}
     [ddl] = blocks("sql athena-items")
-    assert set(re.findall(r"(\w+): struct<(\w+):", ddl)) <= known
+    columns = set(re.findall(r"(\w+): struct<(\w+):", ddl))
+    assert columns <= known
+    queries = "".join(blocks("sql athena"))
+    assert set(re.findall(r"Item\.(\w+)\.(\w+)", queries)) <= columns
 
 
 @pytest.mark.parametrize("line", AWS)
@@ -146,9 +160,56 @@ def test_queries_of_the_aws_cli_find_items(table: tuple[Any, str], line: str) ->
     assert client.query(**params | {"TableName": name})["Items"]
 
 
+@pytest.mark.parametrize("line", [line for line in AWS if " get-item " in line])
+def test_a_document_is_read_with_base64_and_gunzip(table: tuple[Any, str], line: str) -> None:
+    """As JSON, of an audit that the table has."""
+    client, name = table
+    _, _, params = _parsed(line)
+    [pk] = {
+        item["pk"]["S"]
+        for item in client.scan(TableName=name)["Items"]
+        if item["sk"]["S"] == "HEAD" and item["job"]["S"] == "job-00000"
+    }
+    asked = {**params["Key"], "pk": {"S": pk}}
+    binary = client.get_item(TableName=name, Key=asked)["Item"]["document"]["B"]
+    assert json.loads(gzip.decompress(binary))["job"]["name"] == "job-00000"
+
+
+@pytest.mark.parametrize("line", [line for line in AWS if " execute-statement " in line])
+def test_partiql_finds_items_by_the_keys_of_an_index(table: tuple[Any, str], line: str) -> None:
+    """Its conditions, over the index that it names, give items with the columns that it asks for.
+
+    moto knows no index in PartiQL. Words that DynamoDB reserves are quoted.
+    """
+    client, name = table
+    _, _, params = _parsed(line)
+    columns, of_table, of_index, conditions = PARTIQL.fullmatch(params["Statement"]).groups()  # type: ignore[union-attr]
+    assert of_table == "sageaudit-history"
+    [index] = [index for index in INDEXES if index.name == of_index]
+    words = re.findall(r"\w+", re.sub(r"'[^']*'|\"[^\"]*\"", "", f"{columns} {conditions}"))
+    reserved = {*ReservedKeywords.get_reserved_keywords()} - {"AND", "BETWEEN", "IN"}
+    assert not {word.upper() for word in words} & reserved
+    asked = CONDITION.findall(conditions)
+    assert [asked[0][0], asked[1][0]] == [index.partition_key, index.sort_key]
+    found = [
+        item
+        for item in client.scan(TableName=name, IndexName=index.name)["Items"]
+        if all(_holds(item, *condition) for condition in asked)
+    ]
+    assert found
+    assert set(columns.split(", ")) <= {column for item in found for column in item}
+
+
+def _holds(item: dict[str, Any], attribute: str, operator: str, operands: str) -> bool:
+    value, words = item[attribute]["S"], re.findall(r"'([^']*)'", operands)
+    if operator == "BETWEEN":
+        return str(words[0]) <= value <= str(words[1])
+    return value in words
+
+
 def _parsed(line: str) -> tuple[Any, str, dict[str, Any]]:
     """The service's model, the operation and the request of a call, as the AWS CLI reads it."""
-    _, service_name, command, *words = shlex.split(line)
+    _, service_name, command, *words = shlex.split(line.partition(" | ")[0])
     service: Any = Session().get_service_model(service_name)
     by_option = {xform_name(name, "-"): name for name in service.operation_names}
     operation = by_option[command]
@@ -163,6 +224,9 @@ def _parsed(line: str) -> tuple[Any, str, dict[str, Any]]:
             name, shape = members[f"--{word.removeprefix('--no-')}"]
             assert shape.type_name == "boolean"
             params[name] = False
+            continue
+        if word in OF_THE_CLI:
+            next(left)
             continue
         name, shape = members[word]
         value = next(left)

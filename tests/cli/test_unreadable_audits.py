@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.adapters.history.packed import pack_text
+from sageaudit.adapters.history.gzip_json import gzip_text
 from sageaudit.cli.support.history import asking
 from tests.fakes.asked import NOW
 from tests.fakes.command_line import Run
@@ -41,7 +41,7 @@ def damaged(request: pytest.FixtureRequest, file: Path, tmp_path: Path) -> Path:
         connection.execute(
             "UPDATE audits SET document = ? WHERE run ="
             " (SELECT run FROM runs ORDER BY ended_at DESC, run_key DESC LIMIT 1)",
-            [pack_text(OTHER[request.param])],
+            [gzip_text(OTHER[request.param])],
         )
     return path
 

@@ -67,15 +67,15 @@ class Family:
         dear = dearer_than(run, others, policy)
         alerts, since = self.past.alerts, now - YEAR_BACK
         case = AlertCase(figures, found, self.advices(now), dear, alerts, policy, now, since)
-        last = self.alerts.get(run.name)
+        last = self.alerts.get(run.job)
         outcome = decide(case, last)
         if outcome.quiet:
             return None
         version = last.version + 1 if last else 1
-        alert = Alert(run.name, "f", outcome.kind, version, figures, now)
-        past = replace(self.past, run=run.name)
+        alert = Alert(run.job, "f", outcome.kind, version, figures, now)
+        past = replace(self.past, run=run.job)
         self.past = past.with_alerts(alert, alerts_by(case, outcome, alert))
-        self.alerts[run.name] = alert
+        self.alerts[run.job] = alert
         return outcome
 
 
@@ -108,7 +108,7 @@ class Story:
         again = re.fullmatch(r"again (\d\d-\d\d) (.+)", what)
         if again:
             old = self._runs[region, _day(again[1]).date()]
-            runs = [replace(_run(again[2], old.ended_at, old.name, region), version=2)]
+            runs = [replace(_run(again[2], old.ended_at, old.job, region), version=2)]
         else:
             many = re.search(r"x(\d+) ", what)
             number = len(family.heads)
@@ -209,7 +209,7 @@ def head(
         settled=True,
         due_at=None,
         last_modified_at=ended_at,
-        name=name,
+        job=name,
         kind="training",
         status=status,
         account="1",

@@ -218,13 +218,10 @@ class World:
 
     def heads(self) -> list[Head]:
         """All runs that the history knows."""
-        months = ("2026-05", "2026-06", "1970-01")
-        accounts = (ACCOUNT, OTHER_ACCOUNT)
         return [
             head
-            for account in accounts
-            for month in months
-            for head in self.history.kept.runs(RunQuery.of_account(account, month))
+            for account in (ACCOUNT, OTHER_ACCOUNT)
+            for head in self.history.kept.runs(RunQuery.of_account(account))
         ]
 
 

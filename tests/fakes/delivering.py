@@ -13,7 +13,7 @@ from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.channels.catalogue import checks, writers
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
-from sageaudit.adapters.history.packed import pack_text
+from sageaudit.adapters.history.gzip_json import gzip_text
 from sageaudit.adapters.history.stored_document import stored_text
 from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import Report
@@ -214,7 +214,7 @@ def stream_record(
                 "pk": {"S": pk},
                 "sk": {"S": f"AUDIT#{version:05d}"},
                 "version": {"N": str(version)},
-                "document": {"B": base64.b64encode(pack_text(text)).decode()},
+                "document": {"B": base64.b64encode(gzip_text(text)).decode()},
             },
             "SequenceNumber": str(number),
         },
@@ -226,7 +226,7 @@ def notice_record(pk: str, sk: str, channel: str, body: str, *, number: int = 1)
     image: dict[str, Any] = {
         name: {"S": text} for name, text in {"pk": pk, "sk": sk, "channel": channel}.items()
     }
-    image["body"] = {"B": base64.b64encode(pack_text(body)).decode()}
+    image["body"] = {"B": base64.b64encode(gzip_text(body)).decode()}
     return {
         "eventID": f"e{number}",
         "eventName": "INSERT",

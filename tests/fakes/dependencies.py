@@ -162,7 +162,7 @@ class House:
             now = max(now, late) + timedelta(minutes=15)
             for head in due(self.of.history, now):
                 created = int(head.key.created_at.timestamp() * 1000)
-                self.event(now, head.name, JobKind(head.kind), CreationTime=created)
+                self.event(now, head.job, JobKind(head.kind), CreationTime=created)
         return self.reaudits - before
 
     @property

@@ -19,7 +19,7 @@ from sageaudit.adapters.channels.catalogue import SERVICES, writers
 from sageaudit.adapters.files import anonymous_recording, recording_file
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.history.dynamo.items import audit_item, detail_item, finding_item, head_item
-from sageaudit.adapters.history.packed import unpack
+from sageaudit.adapters.history.gzip_json import read_gzip_json
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
@@ -92,13 +92,13 @@ def sinks(
         document, head, detail = history.audit(key), history.head(key), history.detail(key)
         if document is not None and head is not None:
             items = [head_item(head, 1), audit_item(head, document)]
-            items += map(finding_item, history.runs(RunQuery.of_rule("failed-spend", "2026-05")))
+            items += map(finding_item, history.runs(RunQuery.of_rule("failed-spend")))
             found["items"] = _text_of(items)
             found |= _views(document)
         if detail is not None:
             kept = [detail.describe, detail.tags]
             found["detail"] = json.dumps(kept, default=str, ensure_ascii=False)
-            assert detail_item(key, detail, _NOW)["job"]
+            assert detail_item(key, detail, _NOW)["description"]
             found["judged again"] = repr(parse(detail.describe, detail.tags))
         found["file"] = "".join(
             path.read_bytes().decode("utf-8", "replace")
@@ -123,7 +123,7 @@ def _text_of(stored: object) -> str:
         if not isinstance(value, bytes):
             return str(value)
         is_zlib = value.startswith(b"x")
-        return zlib.decompress(value).decode("latin-1") if is_zlib else unpack(value)
+        return zlib.decompress(value).decode("latin-1") if is_zlib else read_gzip_json(value)
 
     return json.dumps(stored, default=opened, ensure_ascii=False)
 

@@ -33,8 +33,8 @@ MAY_IMPORT = {
 """A part of the package, and the other parts that it may import."""
 ORDER = {
     "domain": (
-        *("nearest", "privacy", "job", "prices", "usage", "bill", "policy", "audit", "advice"),
-        *("alert", "sweep", "running", "request", "reconcile"),
+        *("nearest", "privacy", "job", "prices", "usage", "bill", "policy", "audit", "guides"),
+        *("advice", "alert", "sweep", "running", "request", "reconcile"),
     ),
     "workflows": ("audit", "notify", "deliver", "sweep", "scan", "check", "report", "digest"),
     "output": ("text", "fixes", "terminal", "html"),

@@ -3,7 +3,6 @@
 import json
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -117,11 +116,14 @@ def test_a_table_that_is_none_of_ours_is_not_adopted(dynamodb: Any) -> None:
         KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
         BillingMode="PAY_PER_REQUEST",
     )
-    with mock.patch.object(
-        tables, "INDEXES", [replace(one, fields=("kind",)) for one in schema.INDEXES]
-    ):
-        narrow = new_table(dynamodb)
-    wrong = (("orders", "keys and indexes"), (narrow, "keys and indexes"), ("nothing", "no table"))
+    narrow = {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["kind"]}
+    with mock.patch.object(tables, "PROJECTION", narrow):
+        narrow_table = new_table(dynamodb)
+    wrong = (
+        ("orders", "keys and indexes"),
+        (narrow_table, "keys and indexes"),
+        ("nothing", "no table"),
+    )
     for name, why in wrong:
         with pytest.raises(NotAHistory, match=why):
             adopted(dynamodb, name)

@@ -71,7 +71,7 @@ CPU_OK = (
 TYPE_OK = ("cheaper-type", "gpu-too-big", "old-generation", "trainium-candidate")
 NAGS = (
     *("metric-plateau", "duplicate-run", "cost-regression", "trainium-candidate"),
-    *("mixed-precision-candidate", "max-runtime-loose"),
+    "max-runtime-loose",
 )
 
 

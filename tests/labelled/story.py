@@ -32,9 +32,7 @@ from tests.labelled.machine import (
     training,
 )
 
-TRIALS = frozenset(
-    {"spot-not-used", "trainium-candidate", "mixed-precision-candidate", "max-runtime-loose"}
-)
+TRIALS = frozenset({"spot-not-used", "trainium-candidate", "max-runtime-loose"})
 """Worth saying of nearly any long on-demand run: labelled only where a story is about them."""
 ONE, FAMILY, SEARCH = "job", "family", "search"
 

@@ -52,7 +52,7 @@ def test_the_newest_run_of_a_job_is_found(history: History) -> None:
 def test_an_arn_is_found_whatever_its_case(history: History) -> None:
     """ARNs have names in lower case."""
     history.record(job("Loud", "training/-/-/loud"))
-    assert found(history, key("Loud").arn.lower()).name == "Loud"
+    assert found(history, key("Loud").arn.lower()).job == "Loud"
 
 
 def test_a_name_of_several_jobs_is_refused(history: History) -> None:
@@ -72,7 +72,7 @@ def test_a_name_that_a_list_cut_is_found(history: History) -> None:
     """If it fits one job; of several their names are listed."""
     for number in (1, 2):
         history.record(job(f"tile-classifier-2026-11-1{number}-with-a-long-end", "team-a"))
-    assert found(history, "tile-cl…11-with-a-long-end").name.startswith(
+    assert found(history, "tile-cl…11-with-a-long-end").job.startswith(
         "tile-classifier-2026-11-11"
     )
     with pytest.raises(AmbiguousName, match=r"is cut from tile-\S*11-11\S* and tile-\S*11-12"):
@@ -88,4 +88,4 @@ def test_a_job_that_is_not_there_is_said(history: History) -> None:
         with pytest.raises(JobNotFound, match=f"no audit of {name} is in this history.*") as error:
             found(history, name)
         assert re.search(near, str(error.value))
-    assert found(history, "ResNet-Nightly").name == "resnet-nightly"
+    assert found(history, "ResNet-Nightly").job == "resnet-nightly"

@@ -92,7 +92,7 @@ def _adds_up(document: AuditDocument, *, finished: bool) -> None:
     parts = [phase["usd"] for phase in document["phases"] if phase["usd"] is not None]
     if document["phases"] and len(parts) == len(document["phases"]):
         whole = sum((usd for usd in compute if usd is not None), Decimal(0))
-        assert abs(sum(parts, Decimal(0)) - whole) <= MICRO * len(parts)
+        assert abs(sum(parts, Decimal(0)) - whole) <= MICRO * len(compute)
 
 
 @EVERY
@@ -243,7 +243,7 @@ def test_since_2024_downloading_names_the_image() -> None:
 
 
 def test_a_real_spot_job_on_p3_shows_its_hints() -> None:
-    """fp16, SMDDP and an output folder that is synchronised."""
+    """fp16, SMDDP, an output folder that is synchronised, and a model by its name."""
     told = one("training-004-p3-16xlarge-spot-completed").job
     assert kept(told.hints) == {
         "deep_learning": True,
@@ -251,6 +251,7 @@ def test_a_real_spot_job_on_p3_shows_its_hints() -> None:
         "own_checkpoints": True,
         "distributed_sampler": True,
         "distribution": "smddp",
+        "pretrained": True,
     }
     assert told.metric_names == ("epoch",)
 

@@ -111,11 +111,9 @@ def test_guard_rails_stay_out_of_chat() -> None:
 
 
 def test_rules_on_request_wait_for_the_policy() -> None:
-    """For teams that would try 16 bits or port to Neuron."""
-    assert [rule.name.name for rule in catalogue.load() if not rule.on] == [
-        "trainium-candidate",
-        "mixed-precision-candidate",
-    ]
+    """For teams that would port to Neuron."""
+    off = [rule.name.name for rule in catalogue.load() if not rule.on]
+    assert off == ["trainium-candidate"]
 
 
 def test_what_is_told_once_a_family_is_about_a_setting() -> None:
@@ -123,7 +121,6 @@ def test_what_is_told_once_a_family_is_about_a_setting() -> None:
     assert {rule.name.name for rule in catalogue.load() if rule.once_a_family} == {
         "spot-not-used",
         "warm-pool-candidate",
-        "mixed-precision-candidate",
         "volume-oversized",
         "max-runtime-loose",
         "requirement-not-met",

@@ -132,7 +132,7 @@ def asked_table(items: Iterable[Item]) -> dict[str, Any]:
 def asked_file(path: Path) -> dict[str, Any]:
     """The same of an embedded history."""
     with SqliteHistory(path) as history:
-        keys = [head.key for head in history.runs(RunQuery.of_account("111122223333", "2026-11"))]
+        keys = [head.key for head in history.runs(RunQuery.of_account("111122223333"))]
         answers: dict[str, Any] = _plain(
             {**_asked(history, keys), "decisions": history.decisions()}
         )
@@ -145,15 +145,15 @@ def _asked(history: History, keys: Iterable[JobKey]) -> dict[str, Any]:
     for key in keys:
         head = history.head(key)
         assert head is not None
-        month, rules = head.ended_at.strftime("%Y-%m"), head.facts.found if head.facts else ()
+        rules = head.facts.found if head.facts else ()
         family = RunQuery.of_family(head.account, head.region, head.family)
-        found = [row for rule in rules for row in history.runs(RunQuery.of_rule(rule, month))]
-        asked[head.name] = {
+        found = [row for rule in rules for row in history.runs(RunQuery.of_rule(rule))]
+        asked[head.job] = {
             "head": head,
             "audit": history.audit(key),
             "detail": history.detail(key),
             "findings": found,
-            "family": [run.name for run in history.runs(family)],
+            "family": [run.job for run in history.runs(family)],
         }
     sums = {scope.value: [*history.sums(scope, since, until)] for scope in Scope}
     return {"runs": asked, "sums": sums}

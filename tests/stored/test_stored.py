@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.history.packed import unpack
+from sageaudit.adapters.history.gzip_json import read_gzip_json
 from tests.stored.samples import (
     ANSWERS,
     FILE,
@@ -84,7 +84,7 @@ def test_each_item_of_the_data_model_has_a_sample() -> None:
 
 
 def forms(items: Iterable[Item]) -> dict[str, set[str]]:
-    """The attributes of each kind of item with their types, and the fields that are packed."""
+    """The attributes of each kind of item with their types, and the fields that are in gzip."""
     found: dict[str, set[str]] = defaultdict(set)
     for item in items:
         kind = found[kind_of(item["pk"]["S"], item["sk"]["S"])]
@@ -92,7 +92,7 @@ def forms(items: Iterable[Item]) -> dict[str, set[str]]:
             [(letter, stored)] = value.items()
             kind.add(f"{name} {letter}")
             if letter == "B" and name != "series":
-                kind.update(f"{name}.{field}" for field in unpack(stored))
+                kind.update(f"{name}.{field}" for field in read_gzip_json(stored))
     return found
 
 

@@ -161,6 +161,9 @@ OUTPUT = click.option(
     show_default=True,
     help="Format: table for people, json for scripts.",
 )
+GUIDES = click.option(
+    "--guides", is_flag=True, help="Also print advice without dollars that fits the job."
+)
 NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours (or NO_COLOR=1).")
 FIX_AS = click.option(
     "--fix-as",

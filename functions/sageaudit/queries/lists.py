@@ -56,16 +56,12 @@ class Lists:
         if question.index is RunIndex.OWNER and question.owner is not None:
             return self.owner(question.owner, before)
         if question.index is RunIndex.ACCOUNT and question.account is not None:
-            account = question.account
-            months = (RunQuery.of_account(account, month) for month in self._months(before))
-            return self._rows(months, before)
+            return self._rows([RunQuery.of_account(question.account)], before)
         return self._rows(map(RunQuery.of_day, self._days(before)), before)
 
     def findings(self, rule: str) -> Iterator[FindingRow]:
         """The findings of one rule."""
-        before = self.window.until
-        months = (RunQuery.of_rule(rule, month) for month in self._months(before))
-        return self._rows(months, before)
+        return self._rows([RunQuery.of_rule(rule)], self.window.until)
 
     def family(self, account: str, region: str, family: str, before: datetime) -> Iterator[Head]:
         """The runs of one family."""
@@ -117,12 +113,6 @@ class Lists:
         while day >= self.window.first_day:
             yield day
             day -= timedelta(days=1)
-
-    def _months(self, before: datetime) -> Iterator[str]:
-        month = _last_day(before).replace(day=1)
-        while month >= self.window.first_day.replace(day=1):
-            yield f"{month:%Y-%m}"
-            month = (month - timedelta(days=1)).replace(day=1)
 
     def _rows(self, queries: Iterable[RunQuery[Row]], before: datetime) -> Iterator[Row]:
         """The rows of lists that come one after the other, down to the window's begin."""

@@ -67,7 +67,7 @@ def find(history: History, wanted: Wanted) -> Head:
 
 def _cut(history: History, wanted: Wanted) -> Wanted:
     """The job whose name a list cut to this. Raises AmbiguousName if there are several."""
-    names = {head.name for head in _newest(history, wanted) if is_cut(wanted.job, head.name)}
+    names = {head.job for head in _newest(history, wanted) if is_cut(wanted.job, head.job)}
     if len(names) > 1:
         listed = " and ".join(sorted(names)[:_NAMED]) + (
             " and others" if len(names) > _NAMED else ""
@@ -79,7 +79,7 @@ def _cut(history: History, wanted: Wanted) -> Wanted:
 def _near(history: History, wanted: Wanted) -> str:
     """The name that was probably meant, of the newest jobs."""
     newest = islice(_newest(history, wanted), _COMPARED)
-    return did_you_mean(wanted.name, dict.fromkeys(head.name for head in newest))
+    return did_you_mean(wanted.name, dict.fromkeys(head.job for head in newest))
 
 
 def _newest(history: History, wanted: Wanted) -> Iterator[Head]:

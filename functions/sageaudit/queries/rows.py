@@ -95,6 +95,7 @@ class AuditRow:
     saving_up_to_usd: Decimal | None = None
     saving_alone_usd: Decimal | None = None
     summary: str | None = None
+    fix: str | None = None
 
     @property
     def waste_percent(self) -> Decimal | None:
@@ -117,8 +118,7 @@ OF_A_FINDING = frozenset(
     [
         *("ended_at", "job", "arn", "created_at", "kind", "account", "region", "family", "owner"),
         *("rollup", "severity", "estimated", "rule", "rule_id", "confidence", "bucket"),
-        *("saving_usd", "saving_up_to_usd", "saving_alone_usd"),
-        "summary",
+        *("saving_usd", "saving_up_to_usd", "saving_alone_usd", "summary", "fix"),
     ]
 )
 """The fields that a list of one rule knows without reading the audit's head."""
@@ -135,14 +135,13 @@ _same_of = attrgetter(*_SAME)
 def audit_row(head: Head) -> AuditRow:
     """The row of an audit."""
     values: dict[str, Any] = dict(zip(_SAME, _same_of(head), strict=True))
-    facts, sums = head.facts, head.sums  # after fields that read all of the head at once
+    facts, sums = head.facts, head.sums
     values |= _amounts(head)
     if _never_started(head) and not head.rollup:
         waited = _whole(sum(facts.phase_s.values()) or None) if facts else None
         values |= {"status": NEVER_STARTED, "judged": None, "waiting_s": waited}
     return AuditRow(
         **values,
-        job=head.name,
         findings=len(head.finding_ids),
         estimated=bool(head.estimated),
         spend_qualifier=SpendQualifier.EXACT if head.rollup else head.spend_qualifier,
@@ -214,6 +213,7 @@ def finding_row(finding: FindingRow, head: Head | None) -> AuditRow:
         saving_up_to_usd=up_to,
         saving_alone_usd=finding.saving_alone_usd,
         summary=finding.summary,
+        fix=finding.fix,
     )
 
 
@@ -227,7 +227,7 @@ def _of_arn(finding: FindingRow, ref: JobRef | None) -> AuditRow:
     return AuditRow(
         key=finding.key,
         ended_at=finding.ended_at,
-        job=finding.name,
+        job=finding.job,
         kind=ref.kind.value if ref else "unknown",
         status=None,
         account=ref.account if ref else "unknown",

@@ -15,6 +15,8 @@ from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT
 from tests.fakes import named_dynamodb
 from tests.fakes.quick_moto import quick_moto
 
+PROJECTION: dict[str, Any] = {"ProjectionType": "ALL"}
+"""What each index has beside its keys."""
 _NUMBERS = itertools.count(1)
 _PREFIX = f"sageaudit-test-{uuid4().hex[:8]}" if named_dynamodb.NAMED else "history"
 
@@ -68,10 +70,7 @@ def new_table(client: Any) -> str:
             {
                 "IndexName": index.name,
                 "KeySchema": _schema(index.partition_key, index.sort_key),
-                "Projection": {
-                    "ProjectionType": "INCLUDE",
-                    "NonKeyAttributes": [*index.fields],
-                },
+                "Projection": PROJECTION,
             }
             for index in INDEXES
         ],

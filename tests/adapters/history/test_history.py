@@ -11,6 +11,7 @@ from sageaudit.adapters.history import rows
 from sageaudit.adapters.history.stored_document import digest_of
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Detail, Entry, Head, RunQuery, earlier_run
+from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.ports import History
@@ -126,7 +127,7 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
         settled=False,
         due_at=NOON + timedelta(hours=1),
         last_modified_at=NOON,
-        name="train-1",
+        job="train-1",
         kind="training",
         status="Completed",
         account="111122223333",
@@ -150,6 +151,8 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
         severity=Severity.MEDIUM,
         duration_s=6900,
         waiting_s=300,
+        instance="1 x ml.g5.2xlarge",
+        spend_qualifier=SpendQualifier.EXACT,
         sums=Sums(
             jobs=1,
             total_usd=Decimal("4.545"),

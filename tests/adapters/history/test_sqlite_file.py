@@ -40,7 +40,7 @@ def read(path: Path, *, create: bool) -> None:
     with SqliteHistory(path, create=create) as history:
         history.audit(key())
         history.detail(key())
-        _ = [head.facts for head in history.runs(RunQuery.of_day(NOON.date()))]
+        _ = [(head.facts, head.sums) for head in history.runs(RunQuery.of_day(NOON.date()))]
 
 
 def refused(path: Path, *, create: bool = False) -> HistoryFileError:
@@ -78,11 +78,11 @@ def test_only_its_owner_reads_a_history(recorded: Path) -> None:
 
 
 def test_a_person_asks_sql(sql: sqlite3.Connection) -> None:
-    """Dollars in the views, exact millionths in the tables, and what is packed by its column."""
-    [job] = sql.execute("SELECT name, family, total_usd, avoidable_usd, lost_usd FROM jobs")
+    """Dollars in the views, exact millionths in the tables, and objects are JSON."""
+    [job] = sql.execute("SELECT job, family, total_usd, avoidable_usd, lost_usd FROM jobs")
     assert job == ("train-1", "training/resnet", 4.545, 1.5, 0.0)
     assert sql.execute("SELECT sum(total_micro_usd) FROM runs").fetchone() == (4_545_000,)
-    [found] = sql.execute("SELECT rule, saving_usd, name FROM job_findings")
+    [found] = sql.execute("SELECT rule, saving_usd, job FROM job_findings")
     assert found == ("gpu-underused", 1.5, "train-1")
     assert sql.execute("SELECT arn, reason FROM jobs").fetchone() == (key().arn, None)
     assert sql.execute("SELECT arn FROM job_findings").fetchone() == (key().arn,)
@@ -174,7 +174,7 @@ def test_a_file_of_something_else_is_not_changed(
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("version", [5, 7])
 def test_a_file_of_another_version_is_left_alone(
     sql: sqlite3.Connection, recorded: Path, version: int
 ) -> None:
@@ -201,13 +201,14 @@ def test_a_damaged_file_is_said(recorded: Path) -> None:
     [
         "UPDATE audits SET document = '{'",
         "UPDATE runs SET ended_at = replace(ended_at, ':', '?')",
-        "UPDATE runs SET rest = 'x'",
-        "UPDATE runs SET rest = x'01000000000300'",
-        "UPDATE runs SET rest = x'07'",
+        "UPDATE runs SET facts = 'x'",
+        "UPDATE runs SET facts = '[]'",
+        "UPDATE runs SET sums = '7'",
+        "UPDATE runs SET finding_ids = NULL",
         "UPDATE runs SET tags = 'x'",
         "UPDATE runs SET judged = 'perhaps'",
-        "UPDATE runs SET name = CAST(x'ff' AS TEXT)",
-        "UPDATE details SET job = x'789c00'",
+        "UPDATE runs SET job = CAST(x'ff' AS TEXT)",
+        "UPDATE details SET description = x'1f8b00'",
         "DROP TABLE audits",
     ],
 )

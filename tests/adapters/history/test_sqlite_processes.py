@@ -58,7 +58,7 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     path, ready = tmp_path / "history.db", SPAWNED.Barrier(2)
     versions = sum(in_processes(write, (path, ready, 0), (path, ready, 1)))
     with SqliteHistory(path, create=False) as history:
-        heads = {head.name: head for head in history.runs(RunQuery.of_day(DAY))}
+        heads = {head.job: head for head in history.runs(RunQuery.of_day(DAY))}
         assert len(heads) == 2 * JOBS + 1
         assert heads["shared"].version == versions
         stored = [history.audit(key("shared"), version) for version in range(1, versions + 1)]
@@ -161,7 +161,7 @@ def test_threads_share_a_history(tmp_path: Path) -> None:
 
         def work(number: int) -> int:
             history.record(replace(entry(f"job-{number}"), detail=DETAIL))
-            names = [head.name for head in history.runs(RunQuery.of_day(DAY))]
+            names = [head.job for head in history.runs(RunQuery.of_day(DAY))]
             assert f"job-{number}" in names
             return len(names) - len(set(names))
 
@@ -179,8 +179,8 @@ def test_a_list_goes_on_while_the_history_is_written(
             history.record(entry(f"job-{number}"))
         listed = []
         for head in history.runs(RunQuery.of_day(DAY)):
-            listed.append(head.name)
-            history.record(entry(f"{head.name}-again"))
-            history.record(entry(head.name, modified_s=60, job={"status": "Stopped"}))
+            listed.append(head.job)
+            history.record(entry(f"{head.job}-again"))
+            history.record(entry(head.job, modified_s=60, job={"status": "Stopped"}))
         own = [name for name in listed if not name.endswith("again")]
         assert sorted(own) == [f"job-{number}" for number in range(10)]

@@ -105,6 +105,21 @@ SIGNS: dict[tuple[str, object], list[str]] = {
         'save_dir="/opt/ml/model"', 'output_s3_uri=""', 'data_dir="s3://bucket/data"',
         'eval_output_dir="s3://bucket/eval"', 'output_dir="out/s3://x"',
     ],
+    # a published model by its name, or a method that needs one
+    ("pretrained", True): [
+        'model_name_or_path="bert-base-uncased"', 'model_id="meta/llama"', "pretrained=true",
+        "use_pretrained_model=1", 'pretrained_weights="imagenet"', "fine_tune=true", "lora_r=8",
+        'base_model="s3://b/m"', 'model={"init_checkpoint": "/opt/ml/input/data/ckpt"}',
+    ],
+    ("pretrained", False): [
+        "pretrained=false", "use_pretrained_model=0", "no_pretrained=true", "model_type=resnet",
+        'model_name="churn"', 'sagemaker_job_name="fine-tune-1"', "lr_tune=1", "epochs=3",
+    ],
+    ("training_compiler", True): ["sagemaker_training_compiler_enabled=true"],
+    ("training_compiler", False): [
+        "sagemaker_training_compiler_enabled=false",
+        "sagemaker_training_compiler_debug_mode=true", "torch_compile=true",
+    ],
     ("distribution", "smddp"): ["sagemaker_distributed_dataparallel_enabled=true"],
     ("distribution", "mpi"): ["sagemaker_mpi_enabled=true"],
     ("distribution", "ddp"): [

@@ -1,5 +1,7 @@
 """The settings that a policy may require, in answers as AWS gives them and as they are kept."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,19 +13,20 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.settings import SETTINGS, path_of
 from sageaudit.domain.request.request import CREATE, TRIAL_SHAPE
 from tests.fakes.jobs import training_answer
+from tests.fakes.planned import ROLE
 
 NETWORK = {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}
 
 
 def values(**changes: Any) -> dict[str, Any]:
     """By path, of an answer of AWS that is kept and read back."""
-    settings = parse(keep(training_answer(**changes)), {}).settings
+    settings = parse(keep(training_answer(RoleArn=ROLE, **changes)), {}).settings
     return {path: value for each in settings.values() for path, value in each.items()}
 
 
 def test_only_that_there_is_a_network_is_kept() -> None:
     """Subnets and groups say where an organisation's machines are."""
-    kept = keep(training_answer(VpcConfig=NETWORK))
+    kept = keep(training_answer(RoleArn=ROLE, VpcConfig=NETWORK))
     assert kept["VpcConfig"] == "withheld"
     assert values(VpcConfig=NETWORK)["VpcConfig"] == "set"
     assert values()["VpcConfig"] is None
@@ -44,12 +47,19 @@ def test_a_key_and_an_address_are_set_and_nothing_more() -> None:
 
 
 def test_what_an_older_kept_answer_lacks_is_not_known() -> None:
-    """It does not count as not set; an empty answer of AWS's own does."""
-    kept = keep(training_answer())
+    """It does not count as not set, as what AWS's own answer lacks does."""
+    kept = keep(training_answer(RoleArn=ROLE))
     del kept["VpcConfig"]
     old = parse(kept, {}).settings
     assert "VpcConfig" not in old
     assert old["EnableNetworkIsolation"] == {"EnableNetworkIsolation": None}
+
+
+def test_an_answer_that_was_cut_does_not_say_what_is_not_set() -> None:
+    """AWS gives the role of every job, which a request must have; what is there is known."""
+    cut = parse(training_answer(EnableManagedSpotTraining=True), {}).settings
+    assert cut["EnableManagedSpotTraining"] == {"EnableManagedSpotTraining": True}
+    assert not cut.keys() & {"VpcConfig", "EnableNetworkIsolation"}
 
 
 def test_a_word_that_aws_added_since_is_not_known() -> None:
@@ -71,3 +81,12 @@ def test_each_path_is_one_of_awss_requests(setting: str, kind: JobKind) -> None:
         members = model.members(shape)
         assert name in members, path
         shape = members[name]["shape"]
+
+
+def test_the_page_lists_every_setting() -> None:
+    """With its paths in the other kinds of jobs."""
+    page = (Path(__file__).parents[3] / "docs" / "check.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^`]*)` \| (?:`([^`]*)` )?\| (?:`([^`]*)` )?\|$", page, re.MULTILINE)
+    other = (JobKind.PROCESSING, JobKind.TRANSFORM)
+    expected = [(name, *(path_of(kind, name) or "" for kind in other)) for name in SETTINGS]
+    assert [row for row in rows if row[0] != "Tags.NAME"] == expected

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric, Missing
 from sageaudit.domain.usage.work_share import Unit, devices, idle_causes, worked_share
 from tests.fakes.jobs import flat, job, phases, ran, series, usage
@@ -119,7 +120,7 @@ def test_what_to_look_at_is_what_the_metrics_show(
 ) -> None:
     """Nothing is named for which there is no evidence; a profile always helps."""
     of = ran(3600, GPUS, hosts)
-    assert idle_causes(flat(of, 60, hosts, **percent)) == expected
+    assert idle_causes(of, flat(of, 60, hosts, **percent)) == expected
 
 
 def test_hosts_at_different_work_do_not_wait_for_each_other_alike() -> None:
@@ -127,5 +128,13 @@ def test_hosts_at_different_work_do_not_wait_for_each_other_alike() -> None:
     of = ran(3600, GPUS, 2)
     apart = (series(Metric.GPU, [value] * 60, host=f"train/algo-{n}")
              for n, value in ((1, 160), (2, 79)))  # fmt: skip
-    assert idle_causes(usage(of, *apart)) == ("profile",)
-    assert idle_causes(flat(ran(3600), 60, cpu=20)) == ("parallel_work", "profile")
+    assert idle_causes(of, usage(of, *apart)) == ("profile",)
+    on_cpu = ran(3600)
+    assert idle_causes(on_cpu, flat(on_cpu, 60, cpu=20)) == ("parallel_work", "profile")
+
+
+def test_hosts_of_a_transform_job_do_not_communicate() -> None:
+    """SageMaker gives each its own objects."""
+    of = ran(3600, GPUS, 4, kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600)))
+    alike = (series(Metric.GPU, [120.0] * 60, host=f"train/algo-{n}") for n in range(1, 5))
+    assert idle_causes(of, usage(of, *alike)) == ("profile",)

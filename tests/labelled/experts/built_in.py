@@ -20,7 +20,7 @@ SCENARIOS = (
             describe={
                 "HyperParameters": {"num_classes": "24", "mini_batch_size": "16", "epochs": "40"}}),
         high=0.05,
-        but=("cheaper-type", "gpu-too-big", "memory-oversized", "mixed-precision-candidate"),
+        but=("cheaper-type", "gpu-too-big", "memory-oversized"),
         says="Documented for P2, P3, G4dn and G5 alone: the cheaper G6 is no offer.",
     ),
     expert(
@@ -32,7 +32,7 @@ SCENARIOS = (
         # low: g4dn.xlarge (documented), at T4's worst ratio; high: a CPU machine
         share=(part("ml.p3.2xlarge", "ml.g4dn.xlarge", 1.2) - 0.12, 0.97),
         must=(frozenset({"cheaper-type", "gpu-too-big", "old-generation", "gpu-underused"}),),
-        must_not=(*NOT, "cpu-bottleneck", "mixed-precision-candidate", "some-gpus-unused"),
+        must_not=(*NOT, "cpu-bottleneck", "some-gpus-unused"),
         says="A g4dn.xlarge does this for a quarter; skip-gram on one GPU is documented there.",
     ),
     expert(
@@ -42,8 +42,7 @@ SCENARIOS = (
             describe={"HyperParameters": {"tree_method": "gpu_hist", "num_round": "4000"}}),
         # high: version 1.7 on a g4dn would take more than half off
         share=(0, 0.8),
-        must_not=(*NOT, "cheaper-type", "gpu-too-big", "old-generation",
-            "mixed-precision-candidate"),
+        must_not=(*NOT, "cheaper-type", "gpu-too-big", "old-generation"),
         says="1.2-1 is documented for P2 and P3 alone: raise the version first, then the type.",
     ),
     expert(
@@ -66,7 +65,7 @@ SCENARIOS = (
             Shown(237, 61, 560, 58, 72), image=f"{BUILT_IN_IMAGES}/semantic-segmentation:1",
             describe={"HyperParameters": {"backbone": "resnet-50", "algorithm": "deeplab"}}),
         high=0.05,
-        but=("cheaper-type", "gpu-too-big", "memory-oversized", "mixed-precision-candidate"),
+        but=("cheaper-type", "gpu-too-big", "memory-oversized"),
         says="Documented for P2, P3, G4dn and G5 on one machine: the type is right.",
     ),
 )  # fmt: skip

@@ -57,7 +57,7 @@ SCENARIOS = (
             image=XGBOOST, volume_gb=60),
         share=(part("ml.p3.2xlarge", "ml.m5.2xlarge") - 0.08, 0.97),
         must=(frozenset({"gpu-idle", "gpu-too-big", "cheaper-type"}),),
-        must_not=(*NOT, "cpu-underused", "mixed-precision-candidate"),
+        must_not=(*NOT, "cpu-underused"),
         says="Eight cores without a GPU cost an eighth: m5.2xlarge.",
     ),
     healthy(

@@ -58,7 +58,7 @@ SCENARIOS = (
         "Tokenising the second half of the data took 25 minutes in the middle of seven hours.",
         job("text-pairs-2026-05-12-09-35-02-350", "ml.g6.2xlarge", Shown(2, 0, 140, 25, 3),
             Shown(180, 87, 510, 57, 78), Shown(25, 0, 420, 58, 78), Shown(200, 87, 510, 57, 78)),
-        high=0.1, but=("gpu-too-big", "mixed-precision-candidate", "trainium-candidate"),
+        high=0.1, but=("gpu-too-big", "trainium-candidate"),
         says="Too short to speak of; nothing to say.",
     ),
 )  # fmt: skip

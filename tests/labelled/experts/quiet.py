@@ -37,7 +37,7 @@ SCENARIOS = (
         "quiet-p6-b200-twelve-hours", "Eight B200 at 95 % for twelve hours.",
         job("base-30b-2026-05-22-02-00-15-094", "ml.p6-b200.48xlarge", Shown(6, 0, 420, 4, 8),
             Shown(714, 758, 3300, 23, 700), image=HUGGING, describe=CKPT, script="pretrain.py"),
-        but=(*TYPE_OK, "memory-oversized", "mixed-precision-candidate"),
+        but=(*TYPE_OK, "memory-oversized"),
         says="Well used; nothing to say.",
     ),
     expert(

@@ -26,7 +26,7 @@ CU113 = f"{AWS}/pytorch-training:1.10.2-gpu-py38-cu113-ubuntu20.04"
 NEURON2 = f"{AWS}/pytorch-training-neuronx:2.5.1-neuronx-py310-sdk2.21.0-ubuntu22.04"
 ENDS = ("idle-start", "idle-middle", "idle-tail", "gpu-idle")
 NOT = (*ENDS, *LOSS_OK, *MOVE_OK, "trainium-candidate")
-LOW = frozenset({"gpu-underused", "gpu-starved", "mixed-precision-candidate"})
+LOW = frozenset({"gpu-underused", "gpu-starved"})
 _BF16 = "query-rewrite-2026-05-06-13-25-57-382"
 
 _T3 = job(

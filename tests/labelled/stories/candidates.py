@@ -8,16 +8,13 @@ from tests.labelled.story import BUSY_A10G, BUSY_CPU, story
 EIGHT_A100 = Doing(300, cores=40, gpus=(0.92,) * 8, gib=400, gpu_gib=(33.0,) * 8)
 STORIES = (
     story("days-of-fp32-on-eight-gpus", Plot("ml.p4d.24xlarge", alike(1, EIGHT_A100)),
-        "trainium-candidate", "mixed-precision-candidate"),
-    story("bf16-already",
-        Plot("ml.p4d.24xlarge", alike(1, EIGHT_A100), hyperparameters={"bf16": "true"}),
-        fine=("mixed-precision-candidate",)),
+        "trainium-candidate"),
     story("an-hour-is-no-reason-to-port",
         Plot("ml.g5.xlarge", alike(1, replace(BUSY_A10G, minutes=60))),
         fine=("trainium-candidate",)),
     story("boosted-trees-are-no-network",
         Plot("ml.m5.4xlarge", alike(1, replace(BUSY_CPU, minutes=400)), image=SKLEARN),
-        fine=("trainium-candidate", "mixed-precision-candidate")),
+        fine=("trainium-candidate",)),
     story("a-limit-near-the-run",
         Plot("ml.g5.12xlarge",
             alike(1, Doing(130, cores=30, gpus=(0.9,) * 4, gib=120, gpu_gib=(20.0,) * 4)),

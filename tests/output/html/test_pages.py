@@ -173,6 +173,17 @@ def test_a_job_that_could_not_be_audited_says_why() -> None:
     assert "$" not in shown
 
 
+def test_a_repeated_download_has_its_reason_and_no_dollars() -> None:
+    """Where other phases have their cost."""
+    again = documents.phase(
+        "Downloading", 1500, "0", billed=False, why="repeated after an interruption"
+    )
+    parts = [documents.phase("Downloading", 1500, "0.63"), again]
+    shown = words(job_body(JobReport(documents.document(phases=parts), None)))
+    assert "$0.63" in shown
+    assert "not charged: repeated after an interruption" in shown
+
+
 def test_findings_are_laid_out_with_what_is_set_aside() -> None:
     """Ways beyond the first are folded away; repeated advice is only named."""
     body = job_body(JobReport(documents.set_aside_document(), None))

@@ -14,9 +14,9 @@ from sageaudit.domain.alert.alert import AlertKind
 from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
-from sageaudit.output.text import plain, slack
+from sageaudit.output.text import plain, slack, teams
 from sageaudit.output.text.alert_card import card_of
-from sageaudit.output.text.card import ROWS, WIDTH
+from sageaudit.output.text.card import ROWS, WIDTH, CardLine, MessageCard
 from sageaudit.output.text.commands import HistoryPlace
 from tests.fakes.documents import (
     advised,
@@ -249,6 +249,16 @@ def test_the_commands_of_a_card_name_the_stacks_table_and_its_region() -> None:
         f"sageaudit show 'a;b' {where}",
         f"sageaudit advice snooze abcdefgh {where}",
     ]
+
+
+def test_the_longest_names_are_whole_in_a_command_of_every_service() -> None:
+    """A table's name has up to 255 characters, a job's 63."""
+    place = HistoryPlace.of_table("t" * 255, "us-gov-east-1")
+    command = place.command("show", "j" * 63)
+    card = MessageCard("news", more=(CardLine(command, "Numbers", code=True),))
+    assert command in plain.message(card)["message"]
+    assert f"`{command}`" in slack.message(card)["blocks"][-1]["text"]["text"]
+    assert f"Numbers: {command}" in [*teams.shown(teams.message(card))]
 
 
 def test_chat_gets_neither_s3_paths_nor_role_names() -> None:

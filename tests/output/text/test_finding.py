@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.output.text.finding import findings_of, parts_of
+from sageaudit.output.text.finding import findings_of, fix_text, parts_of
 from tests.fakes.documents import document, finding, type_finding
 
 WAY = [{"parameter": "A.B", "old": 2, "new": 1}]
@@ -108,3 +108,43 @@ def test_advice_that_an_earlier_run_had_is_only_named() -> None:
     found, repeated = findings_of(document(findings=[*again, finding(rule="new")]))
     assert [one.rule for one in found] == ["new"]
     assert repeated == "As for train-1, an earlier run of the family: a, b"
+
+
+TYPE = "ResourceConfig.InstanceType"
+MODE = {"parameter": "InputDataConfig[a].InputMode", "old": "File", "new": "FastFile"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"fix": [{"parameter": TYPE, "old": "ml.p3.2xlarge", "new": "ml.g4dn.2xlarge"}]},
+         'ResourceConfig.InstanceType = "ml.g4dn.2xlarge"'),
+        ({"fix": WAY}, "A.B = 1"),
+        ({"fix": [{"parameter": "A", "old": None, "new": True}, *WAY, MODE]},
+         'A = true; A.B = 1; InputDataConfig[a].InputMode = "FastFile"'),
+        ({"fix": [{"parameter": "A", "old": 5, "new": None}]}, "remove A"),
+        ({"fix": [{"parameter": "A", "old": 5, "new": Decimal("0.50")}]}, "A = 0.50"),
+        ({"fix": [], "alternatives": [WAY, [MODE]], "first_step": None}, "A.B = 1"),
+        ({"fix": [], "first_step": "Read the end of its log"}, "Read the end of its log"),
+        ({"fix": WAY, "first_step": "Read the end of its log"}, "A.B = 1"),
+        ({"fix": [], "first_step": None}, None),
+    ],
+)  # fmt: skip
+def test_a_fix_is_one_line_as_a_person_writes_it(changes: dict[str, Any], text: str | None) -> None:
+    """Its parameters, else those of its first alternative, else its first step in words."""
+    assert fix_text(finding(**({"alternatives": []} | changes))) == text
+
+
+def test_a_long_fix_is_cut_between_its_parameters() -> None:
+    """A line that is shown is whole; how many are not shown is said."""
+    ways = [{"parameter": f"InputDataConfig[{n:02}].InputMode", "old": "File", "new": "FastFile"}
+            for n in range(20)]  # fmt: skip
+    text = fix_text(finding(fix=ways)) or ""
+    *shown, last = text.split("; ")
+    assert [line for line in shown if not line.endswith('].InputMode = "FastFile"')] == []
+    assert last == f"and {20 - len(shown)} more"
+    assert 300 < len(text) < 420
+    long = fix_text(finding(fix=[{"parameter": "A", "old": None, "new": "s3://" + "x" * 5_000}]))
+    assert long is not None
+    assert long.endswith("…")
+    assert len(long) == 400

@@ -15,7 +15,7 @@ from sageaudit.rules.card import TuningCase
 from sageaudit.rules.judge import judge
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 from tests.fakes.judging import answer, card
-from tests.fakes.planned import LATER, asked
+from tests.fakes.planned import LATER, ROLE, asked
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "requirement-not-met"
@@ -52,7 +52,8 @@ def of_request(
 
 def ran(tags: Mapping[str, str] | None = None, *, stored: bool = False, **changes: Any) -> Job:
     """A training job by AWS's answer; or by one that was stored before settings were kept."""
-    described = training_answer(**changes)
+    described = training_answer(**{"RoleArn": ROLE, **changes})
+    described = {key: value for key, value in described.items() if value is not None}
     if stored:
         described = {
             key: value
@@ -71,14 +72,16 @@ def other(kind: JobKind, **changes: Any) -> Job:
     named = {row.name_key: name, row.arn_key: arn, row.status_key: "Completed"}
     times = {"CreationTime": "2026-05-20T10:00:00Z", row.start_key: "2026-05-20T10:00:00Z",
              row.end_key: "2026-05-20T11:00:00Z"}  # fmt: skip
-    return parse({**times, **named, **changes}, {})
+    whole = {"RoleArn": ROLE, "TransformOutput": {}}
+    return parse({**times, **named, **whole, **changes}, {})
 
 
 def search(*definitions: Mapping[str, Any]) -> Job:
     """A tuning job with these definitions."""
-    if len(definitions) == 1:
-        return other(JobKind.TUNING, TrainingJobDefinition=dict(definitions[0]))
-    return other(JobKind.TUNING, TrainingJobDefinitions=[dict(one) for one in definitions])
+    whole = [{"RoleArn": ROLE, **one} for one in definitions]
+    if len(whole) == 1:
+        return other(JobKind.TUNING, TrainingJobDefinition=whole[0])
+    return other(JobKind.TUNING, TrainingJobDefinitions=whole)
 
 
 test_jobs = cases(
@@ -133,6 +136,7 @@ test_jobs = cases(
     "What a stored answer does not hold is unknown, and never a finding.",
     row("unknown: setting_unknown: EnableNetworkIsolation: its stored answer does not say",
         ISOLATED, ran(stored=True)),
+    row("unknown: setting_unknown…", ISOLATED, ran(RoleArn=None)),
     row("unknown: setting_unknown: Tags[team].Value: not all of its tags were read", TEAM, ran()),
     "What is known to be wrong is said beside what is not known.",
     row(finds("…: StoppingCondition.MaxRuntimeInSeconds is 86401 (required: at most 86400).",

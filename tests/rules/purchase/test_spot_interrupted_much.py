@@ -63,7 +63,7 @@ test_cases = cases(
     row(CLEAR, spot(phases=phases(("Training", 3600)))),
     "A wait that was too long has no second figure.",
     # limit-hit counts a run that left nothing; what a run left can be used.
-    row(finds("The wait for spot capacity passed MaxWaitTimeInSeconds after 2 interruptions; "
+    row(finds("Waiting and work together passed MaxWaitTimeInSeconds after 2 interruptions; "
         "1 h 30 min was billed.", usd=None, bucket="none", caution="…limit-hit…"),
         spot(left_artifact=False, status="Stopped", secondary_status="MaxWaitTimeExceeded")),
     row(finds(caution="…can be used…", paths=["EnableManagedSpotTraining",

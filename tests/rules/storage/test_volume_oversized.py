@@ -53,7 +53,8 @@ test_cases = cases(
     row(finds("At most 2.0% of each 1000 GB volume was used on 1 x ml.m5.xlarge.",
         fix=[("ResourceConfig.VolumeSizeInGB", 1000, 115)], usd="0.335840", builder="possible",
         span=("0.335840", "0.364301"), evidence={"copied_at_most_gb": 75},
-        caution="The download can have brought 75 GB at most…"), copies(1000, 60), filled(2)),
+        caution="The download can have brought 75 GB at most…Under 334 GB a gp2 volume reads…"),
+        copies(1000, 60), filled(2)),
     row(finds(fix=[115]), copies(1000, 60, channels=(STREAMED, COPIED)), filled(2)),
     "16 TB for ten hours of a large instance.",
     # 16,384 GB x 10.5 h / 744 h x $0.14 = $32.37; half an hour at 10 Gbit/s are 2,250 GB at most.

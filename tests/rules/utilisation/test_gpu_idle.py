@@ -69,8 +69,8 @@ test_cases = cases(
     row(finds(fix=[], change=None, bucket="none", caution="…prepaid…"), replace(ONE,
         purchase=Purchase.TRAINING_PLAN), even(60, gpu=0, cpu=50)),
     "A mixed cluster gets no other type.",
-    # Two sizes with one GPU each: idle, and no host has a map to its type.
-    row(finds(fix=[], bucket="none", caution="…which host is in which…"), replace(ONE,
+    # Two sizes with one GPU each, all idle: no single type is the one to replace.
+    row(finds(fix=[], bucket="none", caution="…its instances are of several types…"), replace(ONE,
         groups=(InstanceGroup("ml.g4dn.xlarge", 1), InstanceGroup("ml.g5.2xlarge", 1))),
         lines(*(series(Metric.GPU, [0] * 60, host=f"train/algo-{n}") for n in (1, 2)))),
     "CPU use that no cheaper type holds gets no figure.",

@@ -101,7 +101,7 @@ def look_again(of: AuditDependencies, *, newest_first: bool = False) -> int:
     looks = 0
     while heads := due(of.history, FAR):
         head = max(heads, key=lambda head: head.ended_at) if newest_first else heads[0]
-        audit(int(head.name.rpartition("-")[2]), of, again=True)
+        audit(int(head.job.rpartition("-")[2]), of, again=True)
         looks += 1
         assert looks < 200
     return looks
@@ -109,7 +109,7 @@ def look_again(of: AuditDependencies, *, newest_first: bool = False) -> int:
 
 def told(of: AuditDependencies, runs: Sequence[Run]) -> list[AuditDocument]:
     """The newest audit of each run, without its version."""
-    heads = {head.name: head for head in of.history.runs(RunQuery.of_day(START.date()))}
+    heads = {head.job: head for head in of.history.runs(RunQuery.of_day(START.date()))}
     documents = []
     for number in range(len(runs)):
         document = of.history.audit(heads[f"train-{number}"].key)
@@ -122,7 +122,7 @@ def told(of: AuditDependencies, runs: Sequence[Run]) -> list[AuditDocument]:
 def stamps(of: AuditDependencies) -> dict[str, Head]:
     """The heads, but for their version."""
     return {
-        head.name: replace(head, version=0)
+        head.job: replace(head, version=0)
         for head in of.history.runs(RunQuery.of_day(START.date()))
     }
 

@@ -147,7 +147,7 @@ def test_metrics_that_stay_late_leave_the_audit_unsettled() -> None:
     assert datetime.fromisoformat(due_at) > TWENTY
     assert unknown_of("gpu-underused", document) == "coverage_low"
     [head] = due(of.history, TWENTY + timedelta(days=1))
-    assert head.name == NAME
+    assert head.job == NAME
 
 
 def test_a_short_run_does_not_wait_for_points_that_no_rule_needs() -> None:

@@ -93,7 +93,7 @@ def test_it_adds_its_children_up() -> None:
     assert document["job"]["family"] == TUNING_ARN
     family = RunQuery.of_family(ACCOUNT, REGION, TUNING_ARN)
     [head] = [head for head in of.history.runs(family) if head.rollup]
-    assert (head.name, head.total_usd) == ("sweep", Decimal("2.208"))
+    assert (head.job, head.total_usd) == ("sweep", Decimal("2.208"))
     assert head.facts is None  # a sum is no run to compare with
 
 

@@ -23,12 +23,13 @@ from sageaudit.domain.policy.policy import FamilyExemption, Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
 from sageaudit.domain.policy.watch import Watching
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.running import FinishedRuns, limit_of
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import DENIED, Measurements, Metric, Missing, RawSeries
 from sageaudit.errors import AccessDenied, AwsError, JobNotFound, Throttled
 from sageaudit.rules import catalogue
 from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList, watch
-from tests.fakes.jobs import ACCOUNT, REGION, TYPES, market
+from tests.fakes.jobs import ACCOUNT, REGION, TYPES, job, known, market, phases
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions
 from tests.fakes.sweeps import TRAINING, head_of, key_of, row
 
@@ -403,6 +404,20 @@ def test_an_all_clear_after_a_wait_has_no_cost() -> None:
     run.more = {**SPOT, "SecondaryStatusTransitions": transitions}
     assert one.said(140) == ["at-work"]
     assert one.cards[-1].splitlines()[0].endswith("training job train is at work again")
+
+
+def test_the_run_time_limit_counts_a_repeated_download() -> None:
+    """It is not charged, and the instances run: 20 of 60 minutes are left, not 30."""
+    first, train, again, rest = phases(
+        ("Downloading", 600), ("Training", 600), ("Downloading", 600), ("Training", 600)
+    )
+    run = job(
+        status="InProgress",
+        purchase=Purchase.SPOT,
+        max_runtime_s=3600,
+        phases=(first, train, replace(again, billed=False, repeated=True), rest),
+    )
+    assert known(limit_of(run, FinishedRuns(), NOON)).left_s == 1200
 
 
 def test_the_limit_of_a_spot_jobs_whole_time_is_named() -> None:

@@ -15,8 +15,8 @@ from sys import intern
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from sageaudit.adapters.history.gzip_json import gzip_json, read_gzip_json
 from sageaudit.adapters.history.moments import moment_text, read_moment
-from sageaudit.adapters.history.packed import pack, unpack
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.earlier import Advised, RunFacts
 from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
@@ -30,7 +30,7 @@ Reader = tuple[str, Callable[..., Any] | None, bool]
 absent."""
 LONGEST_NAME = 200
 _LARGEST_DETAIL_BYTES = 350_000
-"""Packed description and series together; above it the series are dropped."""
+"""Description in gzip and series together; above it the series are dropped."""
 
 
 def to_item(row: Stored) -> Item:
@@ -123,18 +123,19 @@ def read_numbers(form: type[Sums | RuleSums], item: Item) -> Item:
     return {name: numbers[name](value) for name, value in item.items() if name in numbers}
 
 
-def packed_detail(detail: Detail) -> Item:
-    """The attributes of a detail: description and tags packed, series as bytes."""
-    job = pack({"describe": detail.describe, "tags": detail.tags})
-    fits = len(job) + len(detail.series) <= _LARGEST_DETAIL_BYTES
+def detail_attributes(detail: Detail) -> Item:
+    """The attributes of a detail: description and tags as JSON in gzip, series as bytes."""
+    description = gzip_json({"describe": detail.describe, "tags": detail.tags})
+    fits = len(description) + len(detail.series) <= _LARGEST_DETAIL_BYTES
     dropped = None if fits else "The series were too large to keep."
     notes = [note for note in (detail.note, dropped) if note]
-    return {"job": job, "series": detail.series if fits else b"", "note": " ".join(notes) or None}
+    series = detail.series if fits else b""
+    return {"description": description, "series": series, "note": " ".join(notes) or None}
 
 
 def read_detail(item: Item) -> Detail:
     """The detail of these attributes."""
-    job = unpack(item["job"])
+    job = read_gzip_json(item["description"])
     return Detail(job["describe"], job["tags"], item["series"], item.get("note"))
 
 

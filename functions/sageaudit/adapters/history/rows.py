@@ -30,6 +30,7 @@ from sageaudit.domain.audit.sums import storable_usd, sums_of
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import seconds_between, whole_sum
 from sageaudit.domain.reconcile.audited_lines import lines_of, usage_type_of
+from sageaudit.output.text.finding import fix_text
 
 _HOUR_S = 3600
 MOST_FINDING_ROWS = 40
@@ -47,7 +48,7 @@ def head_of(entry: Entry, version: int, digest: str) -> Head:
         settled=audit["settled"],
         due_at=due_at,
         last_modified_at=as_utc(entry.last_modified_at),
-        name=row_text(job["name"]),
+        job=row_text(job["name"]),
         kind=job["kind"],
         status=row_text(job["status"]),
         account=job["account"] or NOT_NAMED,
@@ -79,6 +80,8 @@ def head_of(entry: Entry, version: int, digest: str) -> Head:
         image=job["image"] and row_text(job["image"]),
         duration_s=_seconds(job["started_at"], job["ended_at"]),
         waiting_s=_seconds(job["created_at"], job["started_at"]),
+        instance=job["instances"] and row_text(job["instances"]),
+        possible_usd=storable_usd(document["possible_usd"]),
         **_parts(document),
     )
     run = None if job["ended_at"] is None else earlier_run(head)
@@ -160,6 +163,7 @@ def _own_findings(document: AuditDocument) -> list[FindingDocument]:
 
 
 def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:
+    fix = fix_text(finding)
     return FindingRow(
         key=run_of(entry),
         rule_id=finding["id"],
@@ -167,13 +171,14 @@ def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:
         severity=Severity(finding["severity"]),
         confidence=Confidence(finding["confidence"]),
         bucket=Bucket(finding["bucket"]),
-        name=row_text(entry.document["job"]["name"]),
+        job=row_text(entry.document["job"]["name"]),
         family=row_text(entry.document["job"]["family"]),
         owner=_owner(entry.document),
         ended_at=_ended_at(entry),
         saving_usd=storable_usd(finding["saving_usd"]),
         saving_alone_usd=storable_usd(finding["saving_alone_usd"]),
         summary=row_text(finding["summary"]),
+        fix=fix if fix is None else row_text(fix),
         estimated=finding.get("estimated") or None,
         saving_up_to_usd=storable_usd(most_usd(finding)),
     )

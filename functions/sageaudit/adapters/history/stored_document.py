@@ -1,8 +1,7 @@
 """The stored form of an audit: its text, its digest, and how it is trimmed when too large.
 
-It is packed JSON (`packed.py`): the 5 to 15 KB of a typical audit take under 1 KB. The stream
-passes the bytes to `notify` unchanged. A document over the limit is trimmed and notes what was left
-out.
+It is JSON in gzip: the 5 to 15 KB of a typical audit take about 2 KB. The stream passes the bytes
+to `notify` unchanged. A document over the limit is trimmed and notes what was left out.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from sageaudit.adapters.files.exact_json import to_json
-from sageaudit.adapters.history.packed import pack_text, unpack
+from sageaudit.adapters.history.gzip_json import gzip_text, read_gzip_json
 from sageaudit.adapters.history.rows import findings_without_row
 from sageaudit.domain.audit.document import AuditDocument
 
 LARGEST_BYTES = 350_000
-"""UTF-8 bytes of the JSON of one document: whatever it says, its packed form then fits the 400 KB
-of an item, names and other attributes included."""
+"""UTF-8 bytes of the JSON of one document: whatever it says, its gzip then fits the 400 KB of an
+item, names and other attributes included."""
 LONGEST_TEXT = 300
 LONGEST_LIST = 50
 """Characters and entries kept of each text and list by the last trim."""
@@ -39,7 +38,7 @@ def digest_of(document: AuditDocument) -> str:
 
 def stored(document: AuditDocument, version: int) -> bytes:
     """The bytes to store."""
-    return pack_text(stored_text(document, version))
+    return gzip_text(stored_text(document, version))
 
 
 def stored_text(document: AuditDocument, version: int) -> str:
@@ -61,8 +60,8 @@ def stored_text(document: AuditDocument, version: int) -> str:
 
 
 def read(packed: bytes) -> AuditDocument:
-    """The document of stored bytes. Raises one of NOT_PACKED for others."""
-    return cast("AuditDocument", unpack(packed))
+    """The document of stored bytes. Raises one of NOT_GZIP_JSON for others."""
+    return cast("AuditDocument", read_gzip_json(packed))
 
 
 def _with_note(document: _Document, note: str) -> _Document:

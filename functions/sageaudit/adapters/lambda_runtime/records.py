@@ -19,7 +19,7 @@ from sageaudit.adapters.history.dynamo.table import (
     SORT_KEY,
     WATCH_PREFIX,
 )
-from sageaudit.adapters.history.packed import NOT_PACKED, unpack_text
+from sageaudit.adapters.history.gzip_json import NOT_GZIP_JSON, read_gzip_text
 from sageaudit.adapters.history.stored_document import read
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
@@ -153,12 +153,12 @@ class Change:
 
     def body(self) -> str:
         """The body of a notice. Raises Malformed."""
-        return self._unpacked("body", unpack_text)
+        return self._unpacked("body", read_gzip_text)
 
     def _unpacked(self, name: str, read: Callable[[bytes], T]) -> T:
         try:
             return read(base64.b64decode(self._attribute(name, "B"), validate=True))
-        except NOT_PACKED as error:
+        except NOT_GZIP_JSON as error:
             raise Malformed(name, "cannot be unpacked") from error
 
     def document(self) -> AuditDocument:

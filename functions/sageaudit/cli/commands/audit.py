@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,8 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, gravest
 from sageaudit.cli.messages import echo_json, say, shown
@@ -18,19 +20,23 @@ from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.guides.guides import GuideDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording
 from sageaudit.output.fixes.dialects import Dialect
 from sageaudit.output.terminal.findings import show_code
+from sageaudit.output.terminal.guides import show_guides
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.terminal.render import render
 from sageaudit.ports import History
+from sageaudit.workflows.audit.guides import read_guides
 
 _EPILOG = """\b
 Examples:
   sageaudit audit --recording job.json
   sageaudit audit --recording job.json --fix-as sdk-v3
+  sageaudit audit --recording job.json --guides
   sageaudit audit my-training-job --region eu-west-1
   sageaudit audit my-training-job --history history.db
   sageaudit audit arn:aws:sagemaker:eu-west-1:111122223333:training-job/my-job --output json"""
@@ -47,6 +53,7 @@ Examples:
 @options.OUTPUT
 @options.fail_on("the job")
 @options.FIX_AS
+@options.GUIDES
 @options.NO_COLOR
 def audit(
     jobs: tuple[str, ...],
@@ -59,6 +66,7 @@ def audit(
     output: str,
     fail_on: Severity | None,
     fix_as: Dialect | None,
+    guides: bool,
     no_color: bool,
 ) -> Exit:
     """Shows what a job cost, what was avoidable, and what to change.
@@ -73,28 +81,30 @@ def audit(
         raise click.UsageError(
             "--fix-as cannot be used with --output json, which has every fix already"
         )
-    show = echo_json if output == "json" else _table(console_for(no_color=no_color), fix_as)
-
-    def show_one(audited: AuditDocument) -> Exit:
-        show(audited)
-        return _gate(audited, fail_on)
+    show = _json if output == "json" else _table(console_for(no_color=no_color), fix_as)
+    lasts = history is not None
 
     with _opened(history) as opened:
-        audits = audit_recordings(recordings, policy, opened)
+
+        def show_one(audited: AuditDocument) -> Exit:
+            show(audited, read_guides(opened, audited, packaged.types()) if guides else None)
+            return _gate(audited, fail_on)
+
+        audits = audit_recordings(recordings, policy, opened, lasts=lasts)
         tasks = [partial(_recorded, audits) for _ in recordings]
         if jobs:
             from sageaudit.cli.support.account import live  # noqa: PLC0415 - it needs boto3
 
-            account = live.Account(profile, region, opened)
+            account = live.Account(profile, region, opened, lasts=lasts)
             tasks += [partial(account.audit, job, kind, policy) for job in jobs]
         return gravest(shown(task, show_one) for task in tasks)
 
 
 @contextmanager
-def _opened(history: Path | None) -> Iterator[History | None]:
-    """The history to audit with, which records new audits too."""
+def _opened(history: Path | None) -> Iterator[History]:
+    """The history to audit with, which records new audits too; without a file, in memory."""
     if history is None:
-        yield None
+        yield SqliteHistory()
         return
     with histories.open_history(history, None, None, None, create=True) as source:
         yield source.history
@@ -114,15 +124,25 @@ def _gate(audited: AuditDocument, fail_on: Severity | None) -> Exit:
     return options.gate(audited["job"]["name"], counted, fail_on, could_judge=known)
 
 
-def _table(console: Console, fix_as: Dialect | None) -> Callable[[AuditDocument], None]:
+Guides = Sequence[GuideDocument] | None
+"""None where they are not asked for."""
+
+
+def _json(audited: AuditDocument, guides: Guides) -> None:
+    echo_json(audited if guides is None else {**audited, "guides": guides})
+
+
+def _table(console: Console, fix_as: Dialect | None) -> Callable[[AuditDocument, Guides], None]:
     shown = 0
 
-    def show(audited: AuditDocument) -> None:
+    def show(audited: AuditDocument, guides: Guides) -> None:
         nonlocal shown
         if shown:
             console.rule(style="dim")
         shown += 1
         render(audited, console)
+        if guides is not None:
+            show_guides(guides, console)
         if fix_as:
             show_code(audited, console, fix_as)
 

@@ -44,6 +44,7 @@ from sageaudit.workflows.check.run import Checked, FamilyHistory, PlannedJob
 _EPILOG = """\b
 Examples:
   sageaudit check request.json
+  sageaudit check request.json --guides
   sageaudit check pipeline.json --region eu-west-1 --fail-on medium
   terraform show -json plan.out | sageaudit check - --fail-on medium
   sageaudit check request.json --table sageaudit --output github"""
@@ -68,6 +69,7 @@ class Checks:
     account: str | None
     settings_region: Callable[[], str | None]
     read_family: Callable[[PlannedJob], FamilyHistory] | None
+    guides: bool = False
 
     def file(self, path: str) -> CheckedFile:
         """All requests of a file. Raises BadUsage, naming the file, for one that is none."""
@@ -139,7 +141,8 @@ class Checks:
             history=history,
             trials=trials,
         )
-        return replace(checked, notes=(*checked.notes, *note))
+        guides = checking.guides_of(one, history, market.types) if self.guides else None
+        return replace(checked, notes=(*checked.notes, *note), guides=guides)
 
     def _history(self, one: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
         """What the history knows of the family, or why it cannot be asked."""
@@ -212,6 +215,7 @@ OUTPUTS = ("table", "json", "github")
     help="Format: table for people, json for scripts, github for annotations.",
 )
 @options.fail_on("a request", " By default a request that AWS refuses fails.")
+@options.GUIDES
 @options.NO_COLOR
 def check(
     files: tuple[str, ...],
@@ -225,6 +229,7 @@ def check(
     policy: Policy,
     output: str,
     fail_on: Severity | None,
+    guides: bool,
     no_color: bool,
 ) -> Exit:
     """Checks a request, pipeline or plan before it costs anything.
@@ -234,6 +239,8 @@ def check(
     plan (`terraform show -json`); "-" reads standard input. Nothing is asked of AWS but the
     history's table, if you name one.
     """
+    if guides and output == "github":
+        raise BadUsage("--guides cannot be used with --output github, which has findings alone")
     with _history(history, table, profile, region) as known:
         checks = Checks(
             policy=policy,
@@ -244,6 +251,7 @@ def check(
             account=options.account_id(account, "--account") if account else None,
             settings_region=lambda: open_session(profile, None).region_name,
             read_family=partial(read_family, known.history) if known else None,
+            guides=guides,
         )
 
         def show(checked: CheckedFile) -> Exit:

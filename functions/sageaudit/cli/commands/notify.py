@@ -268,7 +268,7 @@ def _decided(
     """What `notify` would decide, with the cards of the message and of the line about the job."""
     document = whole_audit(history, head.key, head.version)
     if document is None:
-        raise JobNotFound(f"the stored audit of {head.name} cannot be read: audit it again")
+        raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
     cards: list[MessageCard] = []
 
     def keep(card: MessageCard, _: Mapping[str, str]) -> Payload:

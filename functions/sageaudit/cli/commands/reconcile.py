@@ -12,12 +12,14 @@ from sageaudit.cli import options
 from sageaudit.cli.support.account.accounts import identity, open_session
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.prices import reconciliation
-from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.domain.audit.record import Head
 from sageaudit.domain.job.job import FINISHED
+from sageaudit.domain.job.listed import Period
 from sageaudit.domain.reconcile.audited_lines import AuditedMonth, lines_of
 from sageaudit.domain.reconcile.reconcile import reconcile as compare
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
+from sageaudit.queries.lists import heads_of_period
 from sageaudit.workflows.audit.whole_audit import whole_audit
 
 _EPILOG = """\b
@@ -87,12 +89,13 @@ def month_of(history: History, account: str, first_day: date) -> AuditedMonth:
     These are lines of jobs that ended in the month, and storage of jobs that ended in the next.
     """
     month, after = f"{first_day:%Y-%m}", (first_day + timedelta(days=31)).replace(day=1)
-    heads = [*history.runs(RunQuery.of_account(account, month))]
-    later = [
-        head
-        for head in history.runs(RunQuery.of_account(account, f"{after:%Y-%m}"))
-        if head.key.created_at.date() < after
-    ]
+    both = Period(first_day, (after + timedelta(days=31)).replace(day=1) - timedelta(days=1))
+    heads, later = [], []
+    for head in heads_of_period(history, both, account):
+        if head.ended_at.date() < after:
+            heads.append(head)
+        elif head.key.created_at.date() < after:
+            later.append(head)
     documents = (
         whole_audit(history, head.key, head.version) for head in (*heads, *later) if _has_bill(head)
     )

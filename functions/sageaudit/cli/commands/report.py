@@ -26,8 +26,12 @@ from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.cli.support.scan import coverage as billed
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import facts_of
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Scope
+from sageaudit.domain.guides.guides import chosen
+from sageaudit.domain.guides.traits import of_audit
+from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
@@ -42,6 +46,7 @@ from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.names import other_days
 from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.window import DAY_FORMS, Window, window_of_days
+from sageaudit.workflows.audit.guides import read_guides
 from sageaudit.workflows.report import contents as report_contents
 
 _STDOUT = "-"
@@ -150,7 +155,10 @@ def recorded_report(path: Path, document: AuditDocument) -> JobReport:
     recorded = recording.read(path)
     if not isinstance(recorded, recording.Recording):
         return JobReport(document, None)
-    return JobReport(document, run_of(recorded).usage)
+    run = run_of(recorded)
+    facts = facts_of(run.job, reason_class=reason_class(run.job), usage=run.usage)
+    guides = chosen(of_audit(document, run.job, facts, (), run.market.types))
+    return JobReport(document, run.usage, guides)
 
 
 def _source(history: History) -> report_contents.ReportSource:
@@ -190,8 +198,8 @@ def _of_days(
 def _of_job(history: History, head: Head) -> JobReport:
     found = report_contents.job_report(_source(history), head)
     if found is None:
-        raise JobNotFound(f"the stored audit of {head.name} cannot be read: audit it again")
-    return found
+        raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
+    return replace(found, guides=read_guides(history, found.document, packaged.types()))
 
 
 def _page(contents: AccountReport | JobReport) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.history import asking
@@ -14,11 +15,13 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.output.fixes.dialects import Dialect
 from sageaudit.output.terminal.findings import show_code
+from sageaudit.output.terminal.guides import show_guides
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
 from sageaudit.queries.lookup import Wanted, find
+from sageaudit.workflows.audit.guides import read_guides
 from sageaudit.workflows.audit.whole_audit import whole_audit
 
 _EPILOG = """\b
@@ -38,6 +41,7 @@ Examples:
 @asking.WHERE
 @options.OUTPUT
 @options.FIX_AS
+@options.GUIDES
 @options.NO_COLOR
 def show(
     job: str,
@@ -48,6 +52,7 @@ def show(
     where: HistoryOptions,
     output: str,
     fix_as: Dialect | None,
+    guides: bool,
     no_color: bool,
 ) -> None:
     """Shows one job's audit from the history.
@@ -62,11 +67,14 @@ def show(
     with where.open() as opened:
         head = find(opened.history, wanted)
         audited = _audit(opened.history, head, version)
+        found = read_guides(opened.history, audited, packaged.types()) if guides else None
     if output == "json":
-        echo_json(audited)
+        echo_json(audited if found is None else {**audited, "guides": found})
         return
     console = console_for(no_color=no_color)
     render(audited, console)
+    if found is not None:
+        show_guides(found, console)
     if fix_as:
         show_code(audited, console, fix_as)
 
@@ -74,9 +82,9 @@ def show(
 def _audit(history: History, head: Head, version: int | None) -> AuditDocument:
     audited = whole_audit(history, head.key, version)
     if audited is None and version in {None, *range(1, head.version + 1)}:
-        raise JobNotFound(f"the stored audit of {head.name} cannot be read: audit it again")
+        raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
     if audited is None:
         raise JobNotFound(
-            f"{head.name} has no version {version}: it has {counted(head.version, 'version')}"
+            f"{head.job} has no version {version}: it has {counted(head.version, 'version')}"
         )
     return audited

@@ -129,7 +129,7 @@ def rule_fix(
     written = audit_of(dearest.key) if dearest else None
     for finding in written["findings"] if written else ():
         if dearest and finding["rule"] == rule and stands(finding):
-            return FamilyFix(dearest.name, dearest.ended_at, finding)
+            return FamilyFix(dearest.job, dearest.ended_at, finding)
     return None
 
 

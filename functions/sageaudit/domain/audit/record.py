@@ -126,7 +126,8 @@ class Head(Unread):
     settled: bool
     due_at: datetime | None
     last_modified_at: datetime
-    name: str
+    job: str
+    """Its name."""
     kind: str
     status: str
     account: str
@@ -187,6 +188,9 @@ class Head(Unread):
     """By usage type of the bill, hours or GB-months, and `usage_costs` in USD; None if unknown.
     Prepaid and free capacity is left out, as AWS bills it elsewhere. A roll-up has none."""
     usage_costs: Mapping[str, Decimal | None] = field(default_factory=dict)
+    instance: str | None = None
+    """What it ran on, for people: `2 x ml.g5.xlarge`, or several groups joined by ` + `."""
+    possible_usd: Decimal | None = None
 
     def is_due(self, now: datetime) -> bool:
         """Whether its audit is to be made again by now."""
@@ -198,7 +202,7 @@ def earlier_run(head: Head) -> EarlierRun | None:
     if head.facts is None or head.rollup:
         return None
     return EarlierRun(
-        name=head.name,
+        name=head.job,
         kind=head.kind,
         status=head.status,
         family=head.family,
@@ -223,13 +227,15 @@ class FindingRow:
     severity: Severity
     confidence: Confidence
     bucket: Bucket
-    name: str
+    job: str
     family: str
     owner: str | None
     ended_at: datetime
     saving_usd: Decimal | None
     saving_alone_usd: Decimal | None
     summary: str
+    fix: str | None = None
+    """What to change, in one line; None for a finding without advice."""
     estimated: bool | None = None
     """True where the dollars rest on an estimated rate, else None."""
     saving_up_to_usd: Decimal | None = None
@@ -271,9 +277,9 @@ class RunQuery(Generic[Row_co]):
         return RunQuery(RunIndex.OWNER, (owner,))
 
     @staticmethod
-    def of_account(account: str, month: str) -> RunQuery[Head]:
-        """Runs of one account that ended in `month` (YYYY-MM, in UTC)."""
-        return RunQuery(RunIndex.ACCOUNT, (account, month))
+    def of_account(account: str) -> RunQuery[Head]:
+        """Runs of one account."""
+        return RunQuery(RunIndex.ACCOUNT, (account,))
 
     @staticmethod
     def of_name(name: str) -> RunQuery[Head]:
@@ -281,9 +287,9 @@ class RunQuery(Generic[Row_co]):
         return RunQuery(RunIndex.NAME, (name.lower(),))
 
     @staticmethod
-    def of_rule(rule: str, month: str) -> RunQuery[FindingRow]:
-        """Findings of one rule, of runs that ended in `month` (YYYY-MM, in UTC)."""
-        return RunQuery(RunIndex.RULE, (rule, month))
+    def of_rule(rule: str) -> RunQuery[FindingRow]:
+        """Findings of one rule."""
+        return RunQuery(RunIndex.RULE, (rule,))
 
     @staticmethod
     def due(until: datetime) -> RunQuery[Head | BadHistory]:

@@ -88,7 +88,7 @@ def idle_capacity(
     if list_usd is not None:
         in_totals = (savings.avoidable_usd or _ZERO) + (savings.lost_usd or _ZERO)
         counted_usd = min(_counted(job, billed, market, savings, 1 - share), list_usd, in_totals)
-    causes = idle_causes(usage) if seconds else ()
+    causes = idle_causes(job, usage) if seconds else ()
     return IdleCapacity(unit, paid, worked, list_usd, counted_usd, causes)
 
 

@@ -70,6 +70,13 @@ _OUTPUT_PLACES = frozenset({"output_dir", "save_dir", "default_root_dir", "outpu
 """Where Transformers, Lightning and scripts of AWS's examples write, under these very names. In S3
 it is an output of the script's own, which SageMaker neither makes nor reports."""
 _NOT_LOADING = frozenset({"preprocessing", "ray", "ps", "env", "rollout", "mirrored"})
+_PRETRAINED = frozenset({"pretrained", "finetune", "finetuning", "lora", "qlora", "peft"})
+_PRETRAINED_NAMES = frozenset(
+    {"model_name_or_path", "model_id", "hf_model_id", "base_model", "base_model_name", "init_model"}
+    | {"init_checkpoint", "warm_start_model", "from_pretrained"}
+)
+"""Names whose value is a trained model: Hugging Face's scripts, JumpStart, BERT's first scripts."""
+_TRAINING_COMPILER = "sagemaker_training_compiler_enabled"
 _DECLINES = frozenset({"decay", "annealing", "schedule", "scheduler"})
 _NOT_A_RATE = frozenset({"noise", "beta", "eval", "save", "logging", "batch"})
 _SCHEDULES = {
@@ -102,6 +109,8 @@ def of_answer(answer: Mapping[str, Any]) -> Hints:
         distribution=distribution,
         loader_workers=max(workers, default=None),
         schedule=next(filter(None, map(_schedule, settings)), None),
+        pretrained=any(map(_is_pretrained, settings)),
+        training_compiler=any(one.name == _TRAINING_COMPILER and one.on for one in settings),
     )
 
 
@@ -163,6 +172,14 @@ def _is_flash(setting: UserSetting) -> bool:
     if not setting.on or setting.words & _OTHER_SENSE:
         return False
     return _FLASH.search(setting.name) is not None or _FLASH.search(setting.text) is not None
+
+
+def _is_pretrained(setting: UserSetting) -> bool:
+    if not setting.on or setting.words & _OTHER_SENSE or setting.name.startswith("sagemaker_"):
+        return False
+    if setting.leaf in _PRETRAINED_NAMES or setting.words >= {"fine", "tune"}:
+        return True
+    return bool(setting.words & _PRETRAINED)
 
 
 def _saves(setting: UserSetting) -> bool:

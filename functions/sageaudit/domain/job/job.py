@@ -99,7 +99,8 @@ class Hints:
     `mixed_precision`: signs of 16 bits or less, `fp8` of 8. `own_checkpoints`: of checkpoints, or
     other outputs in S3, that the script writes itself.
     `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi", ... or None for no sign.
-    `schedule`: "cosine" or "linear", which gain late. False means no sign, not a proof.
+    `schedule`: "cosine" or "linear", which gain late. `pretrained`: signs that it starts from a
+    trained model. False means no sign, not a proof.
     """
 
     deep_learning: bool = False
@@ -111,6 +112,8 @@ class Hints:
     loader_workers: int | None = None
     schedule: str | None = None
     fp8: bool = False
+    pretrained: bool = False
+    training_compiler: bool = False
 
     @property
     def ranks(self) -> bool:

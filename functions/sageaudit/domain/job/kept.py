@@ -62,7 +62,7 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{64}|fpr-[a-z]{10}")
 def keep(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
     """The kept form of a Describe* answer, as JSON; kept once more it is the same.
 
-    AWS's own answer is whole: a setting that it lacks is not set, which is kept as null.
+    A setting that AWS's own answer lacks is not set, which is kept as null.
 
     `key`: that of the fingerprint, without which there is none. Raises Malformed where a field has
     an impossible value.
@@ -70,7 +70,7 @@ def keep(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
     kept = walked(answer, FIELDS, _read)
     kind = kind_of(answer)
     if kind is not None and DERIVED not in answer:
-        mark_not_set(kind, kept)
+        mark_not_set(kind, answer, kept)
     kept[DERIVED] = _derived(answer, kept, key)
     return kept
 

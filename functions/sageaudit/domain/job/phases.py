@@ -22,8 +22,9 @@ from sageaudit.domain.job.kinds import BILLED_KINDS
 _DOWNLOADS = frozenset({"Downloading", "DownloadingTrainingImage"})
 _RUNNING = _DOWNLOADS | {"Training", "Uploading"}
 _BILLED = _RUNNING | {"Stopping"}
-_WAITS = "Starting Pending LaunchingMLInstances PreparingTrainingStack Interrupted Restarting"
-_WAITING = frozenset(_WAITS.split())
+START_PHASES = ("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainingStack")
+"""The waiting time before the first billed phase."""
+_WAITING = frozenset({*START_PHASES, "Interrupted", "Restarting"})
 _WORK_PHASES = frozenset({"Running", *(kind.row.prefix for kind in BILLED_KINDS)})
 _ENDED = frozenset({"Completed", "Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
 

@@ -20,6 +20,11 @@ SettingValue = bool | int | str | None
 """None: the job does not set it."""
 _DEFINITION, _DEFINITIONS = "TrainingJobDefinition", "TrainingJobDefinitions"
 _CLUSTER = "ProcessingResources.ClusterConfig"
+_MISSING = object()
+_IN_EVERY_ANSWER = {JobKind.TRANSFORM: "TransformOutput"}
+"""What a request must have, of other kinds RoleArn: an answer without it was cut, and lacks more
+than what is not set.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +112,23 @@ def shown(setting: Setting, value: Any) -> SettingValue:
     return kept
 
 
-def mark_not_set(kind: JobKind, kept: dict[str, Any]) -> None:
-    """Writes null for each setting that a whole answer does not have."""
-    for setting in SETTINGS:
-        path = path_of(kind, setting)
-        for section in _sections(kind, kept) if path else ():
-            _mark(section, (path or "").split("."))
+def mark_not_set(kind: JobKind, answer: Mapping[str, Any], kept: dict[str, Any]) -> None:
+    """Writes null for each setting that AWS's own answer does not have, if it is whole."""
+    whole = _IN_EVERY_ANSWER.get(kind, "RoleArn")
+    paths = [path.split(".") for setting in SETTINGS if (path := path_of(kind, setting))]
+    for section, place in zip(_sections(kind, answer), _sections(kind, kept), strict=True):
+        for path in paths if whole in section else ():
+            _mark(place, path)
 
 
-_MISSING = object()
-
-
-def _sections(kind: JobKind, kept: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _sections(kind: JobKind, body: Mapping[str, Any]) -> Iterator[Any]:
+    """Where the settings are: of a tuning job, in each of its definitions."""
     if kind is not JobKind.TUNING:
-        yield kept
+        yield body
         return
-    yield from kept.get(_DEFINITIONS) or []
-    if kept.get(_DEFINITION) is not None:
-        yield kept[_DEFINITION]
+    yield from body.get(_DEFINITIONS) or []
+    if body.get(_DEFINITION) is not None:
+        yield body[_DEFINITION]
 
 
 def _mark(section: dict[str, Any], path: list[str]) -> None:

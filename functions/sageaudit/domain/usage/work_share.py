@@ -22,6 +22,7 @@ from itertools import chain
 from typing import Literal
 
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import is_work
 from sageaudit.domain.usage.demand import gpu_idle
 from sageaudit.domain.usage.measurements import (
@@ -118,20 +119,24 @@ def _share_of_code(usage: Measurements) -> Decimal | Missing:
     return min(Decimal(repr(worked)) / (100 * points), Decimal(1))
 
 
-def idle_causes(whole: Measurements) -> tuple[LookAt, ...]:
-    """What to look at, the likeliest first and a profile last; `whole`: the whole run's."""
+def idle_causes(job: Job, whole: Measurements) -> tuple[LookAt, ...]:
+    """What to look at, the likeliest first and a profile last; `whole`: the whole run's.
+
+    Hosts of a transform job never wait for each other.
+    """
+    alone = job.kind is JobKind.TRANSFORM
     if not whole.gpus:
         return ("parallel_work", "profile")
     usage = whole.active()
     still = sum(map(len, whole.standstills()))
     if still < _STANDSTILL_FROM * whole.points:
-        return (*_of_gpus(usage), "profile")
+        return (*_of_gpus(usage, alone=alone), "profile")
     at_work = usage.mean(Metric.GPU) if Metric.GPU in usage.series else 0
-    waits = () if at_work >= _WAITS_BELOW else tuple(_of_gpus(usage))
+    waits = () if at_work >= _WAITS_BELOW else tuple(_of_gpus(usage, alone=alone))
     return ("standstill", *waits, "profile")
 
 
-def _of_gpus(usage: Measurements) -> Iterator[LookAt]:
+def _of_gpus(usage: Measurements, *, alone: bool) -> Iterator[LookAt]:
     gpu, cpu = usage.series.get(Metric.GPU, {}), usage.series.get(Metric.CPU, {})
     if not gpu:
         return
@@ -145,7 +150,7 @@ def _of_gpus(usage: Measurements) -> Iterator[LookAt]:
         waiting = [busy for busy, work in both if work < _WAITS_BELOW]
     if waiting and mean(waiting) > _CPU_BUSY_OVER:
         yield "data_loader"
-    elif len(means) > 1 and max(means) - min(means) <= _EVEN_WITHIN:
+    elif not alone and len(means) > 1 and max(means) - min(means) <= _EVEN_WITHIN:
         yield "communication"
     memory = usage.series.get(Metric.GPU_MEMORY, {})
     metrics = [metric for metric in _RECORDED if usage.series.get(metric)]

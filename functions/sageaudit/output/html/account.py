@@ -165,6 +165,6 @@ def _detail(number: int, head: Head, detail: JobReport) -> Markup:
     found = of_document(detail.document)
     cost = "" if found.spend.usd is None else f" of {found.spend}"
     summary = tag(
-        "summary", tag("h3", tag("bdi", head.name)), tag("span", f"{found.waste}{cost}", class_="n")
+        "summary", tag("h3", tag("bdi", head.job)), tag("span", f"{found.waste}{cost}", class_="n")
     )
     return tag("details", summary, short_job(detail), id=f"j{number}", class_="job")

@@ -12,6 +12,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.ranking import FamilyFix
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
+from sageaudit.domain.guides.guides import GuideDocument
 from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.usage.measurements import Measurements
 
@@ -23,10 +24,14 @@ DETAILED = 200
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """One audit with the series it was judged by; None where they were not recorded or kept."""
+    """One audit with the series it was judged by; None where they were not recorded or kept.
+
+    `guides`: those of its own page; a job in an account's report has none.
+    """
 
     document: AuditDocument
     usage: Measurements | None
+    guides: Sequence[GuideDocument] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +96,4 @@ class AccountReport:
 def by_rank(head: Head) -> tuple[Decimal, Decimal, str, str]:
     """Sort key: avoidable and lost dollars first, then the cost, then the name."""
     wasted = (head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0))
-    return -wasted, -(head.total_usd or Decimal(0)), head.name, head.key.arn
+    return -wasted, -(head.total_usd or Decimal(0)), head.job, head.key.arn

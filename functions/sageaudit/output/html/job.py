@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
+from sageaudit.domain.guides.guides import GuideDocument
 from sageaudit.domain.job.job import duration
 from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.figure import drawing, figure, table, waterfall
@@ -15,11 +16,12 @@ from sageaudit.output.html.page import section, tiles
 from sageaudit.output.html.usage_charts import usage_charts
 from sageaudit.output.text import notes
 from sageaudit.output.text.amounts import of_document
+from sageaudit.output.text.guides import GUIDES_TITLE
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.idle_capacity import IDLE_LABEL, UNIT_WORDS, idle_sentence
 from sageaudit.output.text.links import links
 from sageaudit.output.text.money import Figure, share
-from sageaudit.output.text.words import capitalised, number
+from sageaudit.output.text.words import capitalised, counted, number
 
 _REST = "rest"
 _LINE_HEIGHT = 30
@@ -49,6 +51,7 @@ def job_body(job: JobReport) -> Markup:
             section("Where the money went", _money(document)),
             section("Jobs of this tuning job", _children(document)),
             section("The bill", _bill(document)),
+            _guides(job.guides),
             section("What was not judged", _listed(notes.unchecked(document))),
             section("The rules that did not fire", _quiet(document)),
         ]
@@ -176,6 +179,25 @@ def _quiet(document: AuditDocument) -> Markup | None:
         summary = tag("summary", notes.not_applicable(rules, "reasons below"))
         parts.append(tag("details", summary, reasons, class_="data"))
     return join(parts) if parts else None
+
+
+def _guides(guides: Sequence[GuideDocument]) -> Markup | None:
+    """Closed until somebody opens it: they are no findings of this run."""
+    if not guides:
+        return None
+    rows = (
+        tag(
+            "li",
+            tag("b", guide["name"]),
+            f": {guide['says']} ",
+            tag("a", "Source", href=guide["source"], rel="noreferrer noopener"),
+        )
+        for guide in guides
+    )
+    summary = tag("summary", counted(len(guides), "guide"))
+    return section(
+        GUIDES_TITLE, tag("details", summary, tag("ul", rows), class_="data"), id_="guides"
+    )
 
 
 def _children(document: AuditDocument) -> Markup | None:

@@ -104,7 +104,7 @@ def type_name(name: str | None) -> str:
 
 
 COLUMNS = (
-    TableColumn("Job", lambda head: middle(head.name, _NAME), first=True),
+    TableColumn("Job", lambda head: middle(head.job, _NAME), first=True),
     TableColumn("Spend", figure=lambda found: found.spend, first=True),
     TableColumn("Avoidable", figure=lambda found: found.avoidable, first=True),
     TableColumn("Lost", figure=lambda found: found.lost, first=True),

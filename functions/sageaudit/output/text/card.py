@@ -28,6 +28,8 @@ WIDTH, ROWS = 40, 18
 BETWEEN = "  "
 """Between the links."""
 FAMILY, CODE = 30, 120
+COMMAND = 400
+"""Characters of a line to copy: the longest names of a job and a table are not cut."""
 _TEXT, _CLEAR = 1000, 8
 """Letters from which a parameter's name alone is clear; S3Uri is not."""
 _PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")

@@ -15,9 +15,11 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, most_usd
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.money import DOWN, Figure
-from sageaudit.output.text.words import label, value
+from sageaudit.output.text.words import assignment, label, value
 
 _OPEN = "dollars unknown"
+_LONGEST_FIX = 400
+"""Characters of a fix in one line, without the count of the parameters that are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,30 @@ def _ways(
     for at, (way, gain) in enumerate(zip(ways, chain(gains, more), strict=False)):
         word = "Or" if at else "Fix"
         yield (f"{word}, {gain}:" if gain else f"{word}:"), way
+
+
+def fix_text(finding: FindingDocument) -> str | None:
+    """Return what to change in one line: `ResourceConfig.InstanceType = "ml.g4dn.2xlarge"`.
+
+    Parameters that change together are joined by "; ". A finding without a fix has its first
+    alternative, or its first step in words; None without any.
+    """
+    ways = (way for way in (finding["fix"], *finding["alternatives"]) if way)
+    lines = [assignment(parameter) for parameter in next(ways, ())]
+    if not lines:
+        step = finding.get("first_step")
+        return step and _cut(step)
+    shown = [_cut(lines[0])]
+    for line in lines[1:]:
+        if len("; ".join([*shown, line])) > _LONGEST_FIX:
+            break
+        shown.append(line)
+    left_out = len(lines) - len(shown)
+    return "; ".join(shown) + (f"; and {left_out} more" if left_out else "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_FIX else f"{text[: _LONGEST_FIX - 1]}…"
 
 
 def saving(finding: FindingDocument) -> Figure:

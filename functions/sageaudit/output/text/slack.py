@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sageaudit.errors import Malformed
-from sageaudit.output.text.card import BETWEEN, CardLine, MessageCard
+from sageaudit.output.text.card import BETWEEN, COMMAND, CardLine, MessageCard
 from sageaudit.output.text.envelope import NOBODY, REPEAT, Payload, check_types
 from sageaudit.output.text.untrusted import cut, slack, slack_code, units
 
@@ -76,7 +76,7 @@ def _lines(lines: Sequence[CardLine]) -> str:
 
 def _line(line: CardLine) -> str:
     label = f"*{slack(line.label)}*:" if line.label else ""
-    text = slack_code(line.text) if line.code else slack(line.text, _LINE)
+    text = slack_code(line.text, COMMAND) if line.code else slack(line.text, _LINE)
     return f"{label} {text}".strip()
 
 

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sageaudit.errors import Malformed
-from sageaudit.output.text.card import CardLine, MessageCard
+from sageaudit.output.text.card import COMMAND, CardLine, MessageCard
 from sageaudit.output.text.envelope import NOBODY, REPEAT, Payload, check_types
 from sageaudit.output.text.untrusted import middle, plain, terminal
 
 MOST_BYTES = 20_000
 """Of a message as it is posted. Teams documents about 28 KB, and others met the end at 21 KB."""
 _CARD = "application/vnd.microsoft.card.adaptive"
-_LINE, _CODE = 1000, 300
+_LINE = 1000
 _MOST_BUTTONS = 6
 """Teams shows so many of a card."""
 
@@ -125,7 +125,7 @@ def _text(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    return _inert(middle(terminal(text), _CODE))
+    return _inert(middle(terminal(text), COMMAND))
 
 
 def _inert(text: str) -> str:

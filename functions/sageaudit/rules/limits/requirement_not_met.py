@@ -10,8 +10,9 @@ What it checks: What the policy lists under [require], by the paths of a trainin
 Why it costs: Nothing by itself: it is a rule of the organisation.
 Saving: None.
 When it is wrong: Where a job is exempt from the rule: the policy can say so for a family, or demand
-    something else of some jobs in [[for]]. A job's own tag cannot. What an older stored answer does
-    not hold, and what a request takes from a parameter, is unknown and never a finding.
+    something else of some jobs in [[for]]. A job's own tag cannot. What a stored answer, or one
+    that was cut, does not hold is unknown and never a finding; so is what a request takes from a
+    parameter.
 What to do: Set what the fix names. In code that many teams share, set it as a default.
 Sources: botocore, CreateTrainingJobRequest, NetworkConfig, HyperParameterTrainingJobDefinition;
     StoppingCondition: "The default value is 1 day".

@@ -1,7 +1,8 @@
 """Interruptions of managed spot cost more than spot saved.
 
 What it checks: A managed spot run was interrupted and still completed, but was billed for more
-    seconds than the same run takes on demand; or the wait for capacity passed MaxWaitTimeInSeconds.
+    seconds than the same run takes on demand; or waiting and work together passed
+    MaxWaitTimeInSeconds.
 Why it costs: Spot saves by billing fewer seconds. Work that an interruption destroys is computed
     and billed again.
 Saving: Derived: the billed seconds above those of the run on demand. On demand means the median of
@@ -76,7 +77,7 @@ def _waited_out(job: api.Job) -> api.Found:
     first = bool(job.interruptions) and lacks_checkpoints(job)
     why = "what it left can be used" if kept else "limit-hit counts a run that left nothing"
     return api.advice(
-        f"The wait for spot capacity passed MaxWaitTimeInSeconds after {_interruptions(job)}; "
+        f"Waiting and work together passed MaxWaitTimeInSeconds after {_interruptions(job)}; "
         f"{billed} billed.",
         {"interruptions": job.interruptions, "max_wait_s": job.max_wait_s, "billable_s": billed_s},
         fix=(api.CHECKPOINTS,) if first else _on_demand(job),

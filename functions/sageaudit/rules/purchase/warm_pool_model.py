@@ -10,9 +10,9 @@ from itertools import pairwise
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.job.job import Job, seconds_between
+from sageaudit.domain.job.phases import START_PHASES
 from sageaudit.rules import api
 
-_WAITING = ("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainingStack")
 _MINUTE = Decimal(60)
 _ZERO = Decimal(0)
 LONGEST_S = 3600
@@ -30,7 +30,7 @@ class RunTimes:
 
 def times_of(job: Job) -> RunTimes | None:
     """A job's times; None when a time is not known, or nothing was billed."""
-    waited_s = api.whole_sum(map(job.phase_s, _WAITING))
+    waited_s = api.whole_sum(map(job.phase_s, START_PHASES))
     if waited_s is None or not job.elapsed_s or job.created_at is None or job.ended_at is None:
         return None
     return RunTimes(job.created_at, job.ended_at, waited_s)
@@ -39,9 +39,9 @@ def times_of(job: Job) -> RunTimes | None:
 def times_of_earlier(run: EarlierRun) -> RunTimes | None:
     """An earlier run's times, counted back from its end."""
     worked_s, phase_s = run.facts.elapsed_s, run.facts.phase_s
-    if not worked_s or not any(name in phase_s for name in _WAITING):
+    if not worked_s or not any(name in phase_s for name in START_PHASES):
         return None
-    waited_s = sum((phase_s.get(name, _ZERO) for name in _WAITING), _ZERO)
+    waited_s = sum((phase_s.get(name, _ZERO) for name in START_PHASES), _ZERO)
     requested_at = run.ended_at - timedelta(seconds=float(waited_s + worked_s))
     return RunTimes(requested_at, run.ended_at, waited_s)
 

@@ -13,7 +13,7 @@ Saving: Possible, never in a total: the same run with a volume of twice the peak
     range is without that room, as AWS does not say whether DiskUtilization counts the copied data.
 When it is wrong: Code that writes much: the metric is near 0 in real data (0.01% to 1.3% of 30 GB
     in recorded jobs), and AWS does not say which folders it counts. A job whose volume is full
-    fails.
+    fails, and a gp2 volume under 334 GB reads slower than 250 MB/s.
 What to do: Try the smaller volume in a run that may fail. FastFile mode needs no space for data.
 Sources: botocore, VolumeSizeInGB. 30 GB: the default of the SageMaker Python SDK. Job Defense
     Shield: memory requested in excess means that at most 0.35 of it is used. Network: EC2
@@ -37,6 +37,8 @@ COPIED_FROM = api.Threshold(
     "copied_from_percent", 20, "percent of the bill", "in File mode: a fifth of the bill"
 )
 _BITS_OF_A_BYTE = 8
+_FULL_SPEED_GB = 334
+"""From here on a gp2 volume carries its most, 250 MB/s. Source: EBS guide, gp2 performance."""
 
 
 def _not_recorded(case: api.JobCase) -> str | None:
@@ -119,7 +121,7 @@ def check(case: api.JobCase) -> api.Outcome:
         fix=(api.Parameter(api.VOLUME_PATHS[job.kind], size, new_size),),
         change=api.SetVolume(new_size),
         best=api.SetVolume(best_size) if copied_gb else None,
-        caution=_caution(copied_gb),
+        caution=_caution(copied_gb, size, new_size),
     )
 
 
@@ -137,8 +139,12 @@ def _copied_at_most_gb(case: api.JobCase) -> int | None:
     return ceil(max(known_s) * max(known_gbps) / _BITS_OF_A_BYTE)
 
 
-def _caution(copied_gb: int) -> str:
-    source = "Its data is streamed."
-    if copied_gb:
-        source = f"The download can have brought {copied_gb} GB at most."
-    return f"{source} What the code writes must fit: DiskUtilization is often 0."
+def _caution(copied_gb: int, size: int, new_size: int) -> str:
+    fits = "What the code writes must fit: DiskUtilization is often 0."
+    if not copied_gb:
+        return f"Its data is streamed. {fits}"
+    slower = f" Under {_FULL_SPEED_GB} GB a gp2 volume reads slower than 250 MB/s."
+    return (
+        f"The download can have brought {copied_gb} GB at most. {fits}"
+        f"{slower if new_size < _FULL_SPEED_GB <= size else ''}"
+    )

@@ -108,4 +108,4 @@ def _uses(
     for head in heads:
         detail = history.detail(head.key)
         if detail is not None and detail.series:
-            yield head.name, unpack(detail.series, job, market.types)
+            yield head.job, unpack(detail.series, job, market.types)

@@ -124,7 +124,7 @@ def _audit_tuning_job(job: Job, attempt: Attempt) -> Audited | Later:
     for head in heads:
         document = history.audit(head.key)
         if document is None:  # both are written at once
-            raise Unavailable(f"The audit of {head.name} could not be read: try again later.")
+            raise Unavailable(f"The audit of {head.job} could not be read: try again later.")
         children.append(Child(document, head.facts.final_metrics if head.facts else {}))
     with reading("audit of a training job"):
         audit = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)

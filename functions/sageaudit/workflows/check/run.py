@@ -13,13 +13,15 @@ from sageaudit.domain.audit.finding_document import Outcomes
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Exemption, Finding, Found, Parameter, Severity
+from sageaudit.domain.guides.guides import GuideDocument, chosen
+from sageaudit.domain.guides.traits import of_request
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.exemption import exemptions
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.prices.market import Market
+from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.request.advice import Ignored, ignored
 from sageaudit.domain.request.forecast import (
     DEFAULT_LIMIT_S,
@@ -36,6 +38,7 @@ from sageaudit.domain.request.forecast import (
 )
 from sageaudit.domain.request.request import Request, planned
 from sageaudit.domain.request.validity import ApiModel, Problem
+from sageaudit.domain.request.values import NotKnown
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules.card import FamilyCase, RequestCase, Ruleset, TuningCase
@@ -69,6 +72,7 @@ class Checked:
     """One request, judged. `unreadable`: why nothing could be concluded from it, or None.
 
     `forecast` is None where no history was read. `basis`: what the dollars of findings rest on.
+    `guides` is None where they are not asked for.
     """
 
     request: Request
@@ -82,6 +86,7 @@ class Checked:
     cost: Cost | None = None
     forecast: FamilyForecast | None = None
     notes: tuple[str, ...] = ()
+    guides: Sequence[GuideDocument] | None = None
     unreadable: str | None = None
 
 
@@ -158,6 +163,23 @@ def check(
         forecast=forecast,
         notes=tuple(warnings),
     )
+
+
+def guides_of(
+    one: PlannedJob, history: FamilyHistory | None, types: Mapping[str, InstanceType]
+) -> list[GuideDocument]:
+    """The guides of a request, with what its family's runs say."""
+    runs, audits = (history.runs, history.audits) if history else ((), ())
+    newest = max(audits, key=lambda audit: audit["job"]["ended_at"] or "", default=None)
+    isolated = _isolated(one.request)
+    return chosen(of_request(one.job, runs, newest, types, isolated=isolated))
+
+
+def _isolated(request: Request) -> bool | None:
+    """EnableNetworkIsolation; AWS's default is false. None where it is not known yet."""
+    place = "NetworkConfig." if request.kind is JobKind.PROCESSING else ""
+    value = request.value(f"{place}EnableNetworkIsolation")
+    return None if isinstance(value, NotKnown) else bool(value)
 
 
 def _cost(

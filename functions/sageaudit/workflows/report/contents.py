@@ -252,7 +252,7 @@ def _change(found: _Details, family: str, rule: str, runs: Sequence[int]) -> Fir
     lost = Bucket(fix.finding["bucket"]) is Bucket.LOST
     if not lost and last and last.ended_at > fix.ended_at and rule not in last.sums.rules:
         return None
-    at = next(at for at in runs if found.heads[at].name == fix.job)
+    at = next(at for at in runs if found.heads[at].job == fix.job)
     return FirstChange(family, fix, at)
 
 

@@ -164,7 +164,7 @@ def bring(
 def _bring(head: Head, source: History, table: History, now: datetime) -> Standing:
     document = source.audit(head.key)
     if document is None:
-        raise BadHistory(f"the history has a row of {head.name}, and no audit of it")
+        raise BadHistory(f"the history has a row of {head.job}, and no audit of it")
     entry = Entry(
         key=head.key,
         last_modified_at=head.last_modified_at,

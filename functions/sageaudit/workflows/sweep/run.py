@@ -220,7 +220,7 @@ def _send_due(deps: SweepDependencies) -> DueSent:
 
 def _send_head(deps: SweepDependencies, head: Head, now: datetime) -> bool:
     """Sends a due run's event, if its job is one that may be audited here."""
-    ref = JobRef.from_arn(head.key.arn, head.name)
+    ref = JobRef.from_arn(head.key.arn, head.job)
     if ref is None or ref.account not in deps.accounts or ref.region not in deps.regions:
         return False
     known = deps.notes.sent(head.key)

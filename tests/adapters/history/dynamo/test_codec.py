@@ -6,8 +6,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.adapters.history.codec import from_item, to_item
-from sageaudit.adapters.history.dynamo.items import finding_item, read_finding
-from sageaudit.adapters.history.packed import unpack
+from sageaudit.adapters.history.dynamo.items import finding_item, head_item, read_finding, read_head
 from sageaudit.adapters.history.rows import finding_rows, head_of
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Head
@@ -34,7 +33,7 @@ def test_a_head_has_the_attributes_of_the_data_model() -> None:
         "settled": False,
         "due_at": "2026-11-20T13:00:00.000000Z",
         "last_modified_at": "2026-11-20T12:00:00.000000Z",
-        "name": "train-1",
+        "job": "train-1",
         "kind": "training",
         "status": "Completed",
         "account": "111122223333",
@@ -65,31 +64,53 @@ def test_a_head_has_the_attributes_of_the_data_model() -> None:
         "duration_s": 6900,
         "waiting_s": 300,
         "storage_usd": Decimal("0.02"),
+        "instance": "1 x ml.g5.2xlarge",
+        "spend_qualifier": "exact",
     }
 
 
 def test_a_finding_has_the_attributes_of_the_data_model() -> None:
-    """The rule's id is in its sort key alone; what is neither a key nor plain is packed."""
-    item = finding_item(ROW)
-    assert unpack(item.pop("row")) == {
-        "arn": key().arn,
-        "created_at": "2026-11-20T10:00:00.000000Z",
-        "rule": "gpu-underused",
-        "confidence": "derived",
-        "bucket": "avoidable",
-        "name": "train-1",
-        "family": "training/resnet",
-        "ended_at": "2026-11-20T12:00:00.000000Z",
-        "summary": "The GPU was busy 8 % of 50 minutes.",
-    }
-    assert item == {
+    """Each is plain: a person reads what was found, in which bucket, and what to change."""
+    assert finding_item(ROW) == {
         "pk": f"JOB#{key().arn}#1795168800000",
         "sk": "FINDING#SA-gpu-underused",
-        "severity": "medium",
-        "saving_usd": Decimal("1.500000"),
-        "rule_pk": "gpu-underused#2026-11",
+        "rule_pk": "gpu-underused",
         "ended_sk": f"2026-11-20T12:00:00.000000Z#{key().arn}#1795168800000",
+        "arn": key().arn,
+        "created_at": "2026-11-20T10:00:00.000000Z",
+        "rule_id": "SA-gpu-underused",
+        "rule": "gpu-underused",
+        "severity": "medium",
+        "confidence": "derived",
+        "bucket": "avoidable",
+        "job": "train-1",
+        "family": "training/resnet",
+        "ended_at": "2026-11-20T12:00:00.000000Z",
+        "saving_usd": Decimal("1.500000"),
+        "summary": "The GPU was busy 8 % of 50 minutes.",
+        "fix": 'ResourceConfig.InstanceType = "b"',
     }
+
+
+def test_a_head_item_has_its_fields_and_the_keys_of_its_indexes() -> None:
+    """Nothing of it is packed: each list and each person reads the same attributes."""
+    item = head_item(HEAD, 7)
+    added = {name: value for name, value in item.items() if name not in to_item(HEAD)}
+    end = f"#{key().arn}#1795168800000"
+    assert added == {
+        "pk": f"JOB#{key().arn}#1795168800000",
+        "sk": "HEAD",
+        "revision": 7,
+        "day_pk": "2026-11-20#6",
+        "family_pk": "111122223333#us-east-1#training/resnet",
+        "owner_pk": "OWNER#ana",
+        "name_pk": "NAME#train-1",
+        "account_pk": "111122223333",
+        "ended_sk": f"2026-11-20T12:00:00.000000Z{end}",
+        "due_pk": "DUE#2",
+        "due_sk": f"2026-11-20T13:00:00.000000Z{end}",
+    }
+    assert read_head(item) == HEAD
 
 
 def test_words_are_written_as_plain_text() -> None:

@@ -25,8 +25,8 @@ from sageaudit.adapters.history.dynamo.table import (
     SORT_KEY,
     TTL_ATTRIBUTE,
 )
+from sageaudit.adapters.history.gzip_json import gzip_text, read_gzip_text
 from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
-from sageaudit.adapters.history.packed import pack_text, unpack_text
 from sageaudit.domain.alert.alert import (
     ALERTS_KEPT_DAYS,
     Alert,
@@ -166,7 +166,7 @@ class DynamoAlertLedger:
         if item is None:
             return None
         with named(item):
-            return item["channel"], unpack_text(item["body"])
+            return item["channel"], read_gzip_text(item["body"])
 
 
 def _of_family(before: PastAlerts, after: PastAlerts, now: datetime) -> Item:
@@ -212,7 +212,7 @@ def _notices(pk: str, bodies: Mapping[tuple[int, str], str], now: datetime) -> I
     """Puts the notices of one partition, by version and channel."""
     for (version, channel), body in bodies.items():
         place = {PARTITION_KEY: pk, SORT_KEY: keys.notice_sk(version, channel)}
-        notice = {TTL_ATTRIBUTE: _kept_until(now), "channel": channel, "body": pack_text(body)}
+        notice = {TTL_ATTRIBUTE: _kept_until(now), "channel": channel, "body": gzip_text(body)}
         yield put_action(place | notice)
 
 

@@ -1,4 +1,4 @@
-"""Converts rows to and from table items: keys, what is asked for by name, and all else packed."""
+"""Converts rows to and from table items: their keys, and an attribute for each field."""
 
 from __future__ import annotations
 
@@ -9,22 +9,14 @@ from datetime import datetime
 
 from sageaudit.adapters.history.codec import (
     Item,
+    detail_attributes,
     from_item,
-    packed_detail,
     read_detail,
     to_item,
 )
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.history.dynamo.table import (
-    PARTITION_KEY,
-    PLAIN_OF_FINDING,
-    PLAIN_OF_HEAD,
-    ROW,
-    SORT_KEY,
-    TTL_ATTRIBUTE,
-)
-from sageaudit.adapters.history.moments import epoch_s, month_of
-from sageaudit.adapters.history.packed import pack, unpack
+from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
 from sageaudit.adapters.history.sort_keys import due_sk, ended_sk
 from sageaudit.adapters.history.stored_document import read, stored
@@ -43,7 +35,7 @@ def head_item(head: Head, revision: int) -> Item:
         PARTITION_KEY: keys.job_pk(head.key),
         SORT_KEY: keys.HEAD_SK,
         "revision": revision,
-        **_packed(to_item(head), PLAIN_OF_HEAD),
+        **to_item(head),
         **_head_index_keys(head),
     }
 
@@ -54,8 +46,8 @@ def _head_index_keys(head: Head) -> Item:
         "day_pk": keys.day_pk(head.ended_at, head.key),
         "family_pk": keys.family_pk(head.account, head.region, head.family),
         "owner_pk": None if head.owner is None else keys.owner_pk(head.owner),
-        "name_pk": keys.name_pk(head.name),
-        "account_pk": keys.account_pk(head.account, month_of(head.ended_at)),
+        "name_pk": keys.name_pk(head.job),
+        "account_pk": keys.account_pk(head.account),
         "ended_sk": ended_sk(head.ended_at, head.key),
         "due_pk": None if head.due_at is None else keys.due_pk(head.key),
         "due_sk": None if head.due_at is None else due_sk(head.due_at, head.key),
@@ -66,7 +58,7 @@ def _head_index_keys(head: Head) -> Item:
 def read_head(item: Item) -> Head:
     """The head of a HEAD item. Raises BadHistory for an item of another tool."""
     with own_item(item):
-        return from_item(Head, _unpacked(item, PLAIN_OF_HEAD))
+        return from_item(Head, item)
 
 
 def read_revision(item: Item) -> int:
@@ -91,53 +83,50 @@ def read_audit(item: Item) -> AuditDocument:
 
 
 def finding_item(row: FindingRow) -> Item:
-    """FINDING#<rule id>: one finding of the newest version, listed by rule and month."""
-    attributes = to_item(row)
-    rule_id = attributes.pop("rule_id")
+    """FINDING#<rule id>: one finding of the newest version, listed by rule."""
     return {
         PARTITION_KEY: keys.job_pk(row.key),
-        SORT_KEY: keys.finding_sk(rule_id),
-        **_packed(attributes, PLAIN_OF_FINDING),
-        "rule_pk": keys.rule_pk(row.rule, month_of(row.ended_at)),
+        SORT_KEY: keys.finding_sk(row.rule_id),
+        **to_item(row),
+        "rule_pk": keys.rule_pk(row.rule),
         "ended_sk": ended_sk(row.ended_at, row.key),
     }
 
 
 def read_finding(item: Item) -> FindingRow:
-    """The row of a FINDING# item: its sort key names the rule's id. Raises BadHistory, too."""
+    """The row of a FINDING# item. Raises BadHistory."""
     with own_item(item):
-        rule_id = item[SORT_KEY].removeprefix(keys.FINDING_PREFIX)
-        return from_item(FindingRow, _unpacked(item, PLAIN_OF_FINDING) | {"rule_id": rule_id})
+        return from_item(FindingRow, item)
 
 
 def family_item(head: Head, row: FamilyRow, expires_at: datetime) -> Item:
     """The RUNS# item of a run; it expires with the detail, without which none is judged again."""
-    said = {"stamp": row.stamp, "compared": row.compared_text, "since": row.since or None}
+    known = {"stamp": row.stamp, "compared": row.compared_text, "since": row.since or None}
     return {
         PARTITION_KEY: keys.family_runs_pk(head.account, head.region, head.family),
         SORT_KEY: row.ended_sk,
         TTL_ATTRIBUTE: epoch_s(expires_at),
-        ROW: pack(to_item(row.key) | _known(said)),
+        **to_item(row.key),
+        **_known(known),
     }
 
 
 def read_family_row(item: Item) -> FamilyRow:
     """The row of a RUNS# item. Raises BadHistory."""
     with own_item(item):
-        row = unpack(item[ROW])
         return FamilyRow(
-            key=from_item(JobKey, row),
+            key=from_item(JobKey, item),
             ended_sk=item[SORT_KEY],
-            stamp=row["stamp"],
-            compared=read_compared(row.get("compared")),
-            since=row.get("since", ""),
+            stamp=item["stamp"],
+            compared=read_compared(item.get("compared")),
+            since=item.get("since", ""),
         )
 
 
 def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:
     """The DETAIL item: the data to judge the job again, until it expires."""
     return {PARTITION_KEY: keys.job_pk(key), SORT_KEY: keys.DETAIL_SK} | _known(
-        {TTL_ATTRIBUTE: epoch_s(expires_at), **packed_detail(detail)}
+        {TTL_ATTRIBUTE: epoch_s(expires_at), **detail_attributes(detail)}
     )
 
 
@@ -145,17 +134,6 @@ def read_stored_detail(item: Item) -> Detail:
     """The data of a DETAIL item. Raises BadHistory."""
     with own_item(item):
         return read_detail(item)
-
-
-def _packed(row: Item, plain: tuple[str, ...]) -> Item:
-    """The plain fields as they are, and the others in one attribute."""
-    attributes = {name: row.pop(name) for name in plain if name in row}
-    return attributes | {ROW: pack(row)}
-
-
-def _unpacked(item: Item, plain: tuple[str, ...]) -> Item:
-    row: Item = unpack(item[ROW])
-    return row | {name: item[name] for name in plain if name in item}
 
 
 def _known(item: Item) -> Item:

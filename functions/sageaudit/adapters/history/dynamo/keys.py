@@ -105,14 +105,14 @@ def name_pk(name: str) -> str:
     return f"NAME#{part(name.lower())}"
 
 
-def account_pk(account: str, month: str) -> str:
-    """One account's jobs of a month (YYYY-MM)."""
-    return f"{part(account)}#{month}"
+def account_pk(account: str) -> str:
+    """One account's jobs."""
+    return part(account)
 
 
-def rule_pk(rule: str, month: str) -> str:
-    """One rule's findings of a month (YYYY-MM)."""
-    return f"{part(rule)}#{month}"
+def rule_pk(rule: str) -> str:
+    """One rule's findings."""
+    return part(rule)
 
 
 def sums_pk(account: str, month: str) -> str:

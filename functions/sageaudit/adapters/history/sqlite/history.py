@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
 from sageaudit.adapters.files.exact_json import whole_text
-from sageaudit.adapters.history.codec import packed_detail, read_detail
+from sageaudit.adapters.history.codec import detail_attributes, read_detail
 from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
 from sageaudit.adapters.history.record_steps import (
     RecordStep,
@@ -121,8 +121,8 @@ class SqliteHistory:
         columns = [of_run | rows.to_columns(finding) for finding in finding_rows(entry)]
         connection.executemany(schema.PUT_FINDING, columns)
         if entry.detail is not None:
-            packed = packed_detail(entry.detail)
-            connection.execute(schema.PUT_DETAIL, of_run | packed | self._expiry())
+            values = of_run | detail_attributes(entry.detail) | self._expiry()
+            connection.execute(schema.PUT_DETAIL, values)
         return Recorded(Verdict.RECORDED, version, head)
 
     def _put_head(
@@ -295,15 +295,15 @@ class SqliteHistory:
     def _tried(self, row: sqlite3.Row) -> Head | BadHistory:
         try:
             head = self._head(row)
-            _ = head.sums  # which reads all of it
+            _ = head.facts, head.sums  # which are parsed when they are asked for
         except BadHistory as error:
             return error
         return head
 
     def _head(self, row: sqlite3.Row) -> Head:
-        """A head that unpacks the rest when somebody asks for it: most lists ask of few heads."""
-        rest = partial(self._whole, rows.packed_fields, row["rest"])
-        return Head.partly(self._whole(rows.head_fields, row), rest)
+        """A head that parses its objects when somebody asks for them: many lists ask for none."""
+        later = partial(self._whole, rows.lazy_field, rows.lazy_texts(row))
+        return Head.partly(self._whole(rows.head_fields, row), later)
 
     def _whole(self, read: Callable[..., Whole], *stored: Any) -> Whole:
         """What `read` makes of it. Raises BadHistory for what was damaged or changed by hand."""

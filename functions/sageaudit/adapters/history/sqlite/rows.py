@@ -1,7 +1,7 @@
 """Converts rows to and from SQL columns: those of the table's items, with money in micro-dollars.
 
-An amount is an integer of millionths of a dollar, so that SQL adds it exactly; an object is JSON;
-an unknown value is NULL. What SQL asks of no head is packed in one column, `rest`.
+An amount is an integer of millionths of a dollar, so that SQL adds it exactly; a list or an object
+is JSON; an unknown value is NULL.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 from operator import itemgetter
+from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
-from sageaudit.adapters.history.codec import READERS, from_item, read_fields, to_item
+from sageaudit.adapters.history.codec import READERS, from_item, to_item
 from sageaudit.adapters.history.moments import read_moment
-from sageaudit.adapters.history.packed import pack, unpack
 from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
 from sageaudit.adapters.history.sort_keys import part
 from sageaudit.domain.advice.advice import Decision
@@ -29,20 +29,17 @@ from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
 Columns = dict[str, Any]
 Stored = TypeVar("Stored", Head, FindingRow, JobKey, Decision)
 _USD, _MICRO_USD, _DIGITS = "_usd", "_micro_usd", 6
-_TAGS, _FACTS, _REST = "tags", "facts", "rest"
-_PACKED = frozenset(
-    [
-        *("digest", "ruleset", "policy", "family_version", "fingerprint", "finding_ids", "facts"),
-        *("incomplete", "stamp", "findings_without_row", "sums"),
-        *("usage_quantities", "usage_costs"),
-    ]
+_JSON_FIELDS = frozenset(
+    {"tags", "finding_ids", "facts", "sums", "usage_quantities", "usage_costs"}
 )
-"""Fields of a head that are in `rest`."""
-_PACKED_READERS = tuple(reader for reader in READERS[Head] if reader[0] in _PACKED)
-_FACTS_READER = tuple(reader for reader in _PACKED_READERS if reader[0] == _FACTS)
+"""Fields of a head that are lists or objects."""
+LAZY_FIELDS = ("facts", "sums")
+"""Those that are parsed when somebody asks for them."""
+_REPEATED = ("kind", "status", "account", "region", "family", "top_rule", "ruleset", "policy")
+"""Texts that many runs share: a list that is kept has each of them once."""
 OF_FACTS = ("instance_type", "instance_count", "purchase", "reason_class")
-"""What the view `jobs` shows of the facts, which are packed."""
-OF_THE_RUN = frozenset({"run_key", "arn", "created_at", "name", "family", "owner"})
+"""What the view `jobs` shows of the facts."""
+OF_THE_RUN = frozenset({"run_key", "arn", "created_at", "job", "family", "owner"})
 """Fields of a finding that its run's row has."""
 _KEY = ("run_key", "arn", "created_at")
 """What tells a run, the first columns of all that is read of one."""
@@ -56,11 +53,12 @@ _Number = tuple[str, Callable[[int], object]]
 
 def column_names(form: type[Any]) -> Iterator[str]:
     """The columns of a form's fields; those of a JobKey in place of the field `key`."""
-    left_out = {Head: _PACKED, FindingRow: OF_THE_RUN}.get(form, frozenset())
     for field in fields(form):
+        if form is FindingRow and field.name in OF_THE_RUN | {"key"}:
+            continue
         if field.name == "key":
-            yield from (name for name in column_names(JobKey) if name not in left_out)
-        elif field.name not in left_out:
+            yield from column_names(JobKey)
+        else:
             yield column_name(field.name)
 
 
@@ -73,16 +71,14 @@ def to_columns(row: Stored) -> Columns:
 
 def head_columns(head: Head) -> Columns:
     """Those of a head; its ARN is NULL where the run's key begins with it."""
-    rest = {name: value for name, value in to_item(head).items() if name in _PACKED}
-    shown = {name: getattr(head.facts, name, None) for name in OF_FACTS}
-    columns = to_columns(head) | shown | {_REST: pack(rest)}
+    columns = to_columns(head) | {name: getattr(head.facts, name, None) for name in OF_FACTS}
     return columns | ({"arn": None} if part(head.key.arn) == head.key.arn else {})
 
 
 def read_names(form: type[Any]) -> tuple[str, ...]:
     """The columns that a row of this form is read from, in this order."""
     names = map(column_name, _PLANS[form].names)
-    return (*_KEY, *names, _REST) if form is Head else (*_KEY, *names)
+    return (*_KEY, *names, *LAZY_FIELDS) if form is Head else (*_KEY, *names)
 
 
 def read_finding(columns: sqlite3.Row) -> FindingRow:
@@ -97,14 +93,20 @@ def read_decision(columns: sqlite3.Row) -> Decision:
 
 
 def head_fields(columns: sqlite3.Row) -> dict[str, Any]:
-    """The fields of a head that are not packed; raises as `read_finding`."""
+    """The fields of a head without LAZY_FIELDS; raises as `read_finding`."""
     return _fields_of(Head, columns)
 
 
-def packed_fields(rest: bytes, asked: str) -> dict[str, Any]:
-    """The others; the facts alone where they are asked for. Raises zlib.error, too."""
-    alone = asked == _FACTS
-    return read_fields(_FACTS_READER if alone else _PACKED_READERS, unpack(rest))
+def lazy_texts(columns: sqlite3.Row) -> tuple[str | None, ...]:
+    """The columns of LAZY_FIELDS: a head that is kept does not keep the other columns."""
+    texts: tuple[str | None, ...] = columns[-len(LAZY_FIELDS) :]
+    return texts
+
+
+def lazy_field(texts: tuple[str | None, ...], name: str) -> dict[str, Any]:
+    """One of LAZY_FIELDS; raises as `read_finding`."""
+    text = texts[LAZY_FIELDS.index(name)]
+    return {name: None if text is None else _LAZY_READERS[name](text)}
 
 
 def _fields_of(form: type[Any], columns: sqlite3.Row) -> dict[str, Any]:
@@ -127,19 +129,16 @@ def read_key(columns: sqlite3.Row) -> JobKey:
 
 def family_row_columns(row: FamilyRow) -> Columns:
     """The columns of a family's row that are not in the run's own."""
-    text = row.compared_text
-    compared = None if text is None else pack(text)
-    return {"stamp": row.stamp, "compared": compared, "since": row.since}
+    return {"stamp": row.stamp, "compared": row.compared_text, "since": row.since}
 
 
 def read_family_row(columns: sqlite3.Row) -> FamilyRow:
     """The family's row of a run."""
-    compared = columns["compared"]
     return FamilyRow(
         key=read_key(columns),
         ended_sk=f"{columns['ended_at']}#{columns['run_key']}",
         stamp=columns["stamp"],
-        compared=None if compared is None else read_compared(unpack(compared)),
+        compared=read_compared(columns["compared"]),
         since=columns["since"],
     )
 
@@ -215,7 +214,7 @@ _SUM_READERS, _RULE_READERS = (
 
 
 class _Plan(NamedTuple):
-    """What reads the fields that are neither the key nor packed, in the order of their columns."""
+    """What reads the fields without the key and LAZY_FIELDS, in the order of their columns."""
 
     names: tuple[str, ...]
     required: Callable[[Mapping[str, Any]], tuple[Any, ...]]
@@ -223,11 +222,11 @@ class _Plan(NamedTuple):
 
 
 def _plan(form: type[Any]) -> _Plan:
-    readers = [reader for reader in READERS[form] if reader[0] not in _PACKED | {"key"}]
+    readers = [reader for reader in READERS[form] if reader[0] not in {"key", *LAZY_FIELDS}]
     of_columns = {name: _from_micro_usd for name, *_ in readers if name.endswith(_USD)}
     reads = {name: read for name, read, _ in readers if read} | of_columns
-    if _TAGS in reads:
-        reads[_TAGS] = lambda text: dict(from_json(text))
+    reads |= {name: intern for name, *_ in readers if name in _REPEATED}
+    reads |= {name: _of_json(read) for name, read in reads.items() if name in _JSON_FIELDS}
     return _Plan(
         names=tuple(name for name, *_ in readers),
         required=itemgetter(*(name for name, _, optional in readers if not optional)),
@@ -235,6 +234,13 @@ def _plan(form: type[Any]) -> _Plan:
     )
 
 
+def _of_json(read: Callable[[Any], Any]) -> Callable[[str], Any]:
+    return lambda text: read(from_json(text))
+
+
+_LAZY_READERS = {
+    name: _of_json(read) for name, read, _ in READERS[Head] if name in LAZY_FIELDS and read
+}
 _PLANS = {form: _plan(form) for form in (Head, FindingRow)}
 
 

@@ -23,7 +23,7 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 
 APPLICATION_ID = 0x53674175
 """The letters SgAu: says whose file it is, also to the command `file`."""
-VERSION = 5
+VERSION = 6
 """Of the tables below, as PRAGMA user_version; a file of another version is refused."""
 
 _ARN = "coalesce(arn, rtrim(rtrim(run_key, '-0123456789'), '#'))"
@@ -57,14 +57,13 @@ CREATE TABLE runs (
     run INTEGER PRIMARY KEY,
     run_key TEXT NOT NULL UNIQUE,
     {_columns(Head)},
-    {", ".join(OF_FACTS)},
-    rest BLOB NOT NULL
+    {", ".join(OF_FACTS)}
 )""",
     "CREATE INDEX runs_by_day ON runs (ended_at)",
     "CREATE INDEX runs_by_family ON runs (family, account, region, ended_at)",
     "CREATE INDEX runs_by_owner ON runs (owner, ended_at) WHERE owner IS NOT NULL",
     "CREATE INDEX runs_by_account ON runs (account, ended_at)",
-    "CREATE INDEX runs_by_name ON runs (lower(name))",
+    "CREATE INDEX runs_by_name ON runs (lower(job))",
     "CREATE INDEX runs_due ON runs (due_at) WHERE due_at IS NOT NULL",
     """
 CREATE TABLE audits (
@@ -83,7 +82,7 @@ CREATE TABLE findings (
     """
 CREATE TABLE details (
     run INTEGER PRIMARY KEY,
-    job BLOB NOT NULL,
+    description BLOB NOT NULL,
     series BLOB NOT NULL,
     note TEXT,
     expires_at INTEGER NOT NULL
@@ -93,7 +92,7 @@ CREATE TABLE details (
 CREATE TABLE family_rows (
     run INTEGER PRIMARY KEY,
     stamp TEXT NOT NULL,
-    compared BLOB,
+    compared TEXT,
     since TEXT NOT NULL,
     expires_at INTEGER NOT NULL
 )""",
@@ -103,10 +102,11 @@ CREATE TABLE family_rows (
     _sums_table("daily_rule_sums", _RULE_KEY, _RULE_SUMS),
     f"""
 CREATE VIEW jobs AS SELECT
-    name, kind, status, account, region, family, owner, created_at, ended_at,
-    total_micro_usd / 1e6 AS total_usd,
+    job, kind, status, account, region, family, owner, created_at, ended_at, instance,
+    total_micro_usd / 1e6 AS total_usd, spend_qualifier,
     avoidable_micro_usd / 1e6 AS avoidable_usd,
     lost_micro_usd / 1e6 AS lost_usd,
+    possible_micro_usd / 1e6 AS possible_usd,
     storage_micro_usd / 1e6 AS storage_usd,
     warm_pool_micro_usd / 1e6 AS warm_pool_usd,
     spot_saved_micro_usd / 1e6 AS spot_saved_usd,
@@ -121,7 +121,7 @@ FROM runs WHERE NOT rollup""",
 CREATE VIEW job_findings AS SELECT
     f.rule_id, f.rule, f.severity, f.confidence, f.bucket,
     f.saving_micro_usd / 1e6 AS saving_usd,
-    f.summary, r.name, r.kind, r.account, r.region, r.family, r.owner, r.ended_at, r.rollup,
+    f.summary, f.fix, r.job, r.kind, r.account, r.region, r.family, r.owner, r.ended_at, r.rollup,
     {_ARN} AS arn, r.run_key
 FROM findings AS f JOIN runs AS r ON r.run = f.run""",
 )
@@ -148,22 +148,19 @@ LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
     RunIndex.FAMILY: (("account", "region", "family"), f"{_RUNS} {_OF_FAMILY}{_NEWEST}"),
     RunIndex.OWNER: (("owner",), f"{_RUNS} owner = :owner{_NEWEST}"),
     RunIndex.ACCOUNT: (
-        ("account", "period"),
-        f"{_RUNS} account = :account AND ended_at >= :period{_NEWEST}",
+        ("account",),
+        f"{_RUNS} account = :account{_NEWEST}",
     ),
-    RunIndex.NAME: (("name",), f"{_RUNS} lower(name) = lower(:name){_NEWEST}"),
+    RunIndex.NAME: (("name",), f"{_RUNS} lower(job) = lower(:name){_NEWEST}"),
     RunIndex.RULE: (
-        ("rule", "period"),
-        (
-            f"{_FINDINGS} rule = :rule AND f.ended_at >= :period"
-            f"{_NEWEST.replace('ended_at', 'f.ended_at')}"
-        ),
+        ("rule",),
+        f"{_FINDINGS} rule = :rule{_NEWEST.replace('ended_at', 'f.ended_at')}",
     ),
     RunIndex.DUE: (("until",), f"{_RUNS} {_DUE}"),
 }
 """The parameters of each list, in the order of a RunQuery's values, and its SQL.
 
-`period` is a day or a month, the beginning of its moments. A page begins after `moment` and `after`
+`period` is a day, the beginning of its moments. A page begins after `moment` and `after`
 (a run's key).
 """
 
@@ -185,7 +182,7 @@ MAKE_DUE = (
 
 NEWEST_AUDIT = f"SELECT document FROM audits WHERE run = {_RUN} ORDER BY version DESC LIMIT 1"
 AUDIT = f"SELECT document FROM audits WHERE run = {_RUN} AND version = :version"
-DETAIL = f"SELECT job, series, note FROM details WHERE run = {_RUN} AND expires_at > :now"
+DETAIL = f"SELECT description, series, note FROM details WHERE run = {_RUN} AND expires_at > :now"
 ADVANCE = "UPDATE runs SET last_modified_at = :last_modified_at WHERE run_key = :run_key"
 FORGET_FINDINGS = f"DELETE FROM findings WHERE run = {_RUN}"
 FORGET_FAMILY_ROW = f"DELETE FROM family_rows WHERE run = {_RUN}"
@@ -223,10 +220,10 @@ def _add(table: str, key: tuple[str, ...], added: tuple[str, ...]) -> str:
     )
 
 
-PUT_HEAD = _put_head(*column_names(Head), *OF_FACTS, "rest")
+PUT_HEAD = _put_head(*column_names(Head), *OF_FACTS)
 PUT_AUDIT = f"INSERT INTO audits (run, version, document) VALUES ({_RUN}, :version, :document)"
 PUT_FINDING = _put("findings", "run", *column_names(FindingRow))
-PUT_DETAIL = _put("details", "run", "job", "series", "note", "expires_at")
+PUT_DETAIL = _put("details", "run", "description", "series", "note", "expires_at")
 PUT_DECISION = _put("decisions", *column_names(Decision))
 DECISIONS = "SELECT * FROM decisions ORDER BY advice, at"
 PUT_FAMILY_ROW = _put("family_rows", "run", "stamp", "compared", "since", "expires_at")

@@ -79,15 +79,21 @@ def live_dependencies(
 class Account:
     """The AWS account of a profile. Calls only APIs that read.
 
-    `history` is judged with and recorded in; without one, family rules answer Unknown.
+    `history` is judged with and recorded in; without one that `lasts`, family rules answer Unknown.
     """
 
     def __init__(
-        self, profile: str | None, region: str | None, history: History | None = None
+        self,
+        profile: str | None,
+        region: str | None,
+        history: History | None = None,
+        *,
+        lasts: bool = True,
     ) -> None:
         self._profile = profile
         self._region = region
         self._history = history
+        self._lasts = lasts and history is not None
 
     def audit(self, job: str, kind: JobKind | None, policy: Policy) -> AuditDocument:
         """Audits one job by ARN or name; a tuning job together with its training jobs.
@@ -153,9 +159,9 @@ class Account:
         return done.audit, done
 
     def _deps(self, policy: Policy) -> AuditDependencies:
-        history, lasts = self._history or SqliteHistory(), self._history is not None
+        history = self._history or SqliteHistory()
         deps = live_dependencies(self._accounts.of, history, policy, fingerprint_key=lambda: None)
-        return replace(deps, history_lasts=lasts)
+        return replace(deps, history_lasts=self._lasts)
 
     @cached_property
     def _accounts(self) -> Accounts:

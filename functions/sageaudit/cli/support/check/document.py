@@ -1,7 +1,7 @@
 """What `sageaudit check` found in one file, as a document: schema 1 of its --output json.
 
 Keys are always present and only ever added. Money is USD, rounded to 6 decimals; what is not known
-is null. The other outputs show this document.
+is null; `guides` is there only if it is asked for. The other outputs show this document.
 """
 
 from __future__ import annotations
@@ -121,6 +121,7 @@ def _job(one: Checked, lines: Lines) -> dict[str, Any]:
         "unreadable": one.unreadable,
         **other_outcomes(one.outcomes),
         "notes": list(one.notes),
+        **({} if one.guides is None else {"guides": list(one.guides)}),
     }
 
 

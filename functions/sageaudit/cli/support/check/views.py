@@ -15,8 +15,10 @@ from rich.text import Text
 from sageaudit.cli.support.check.document import CheckedFile
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.domain.guides.guides import GuideDocument
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.request.forecast import Basis
+from sageaudit.output.text.guides import GUIDES_TITLE, NO_GUIDES
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import assignment, counted
@@ -25,7 +27,7 @@ _NAME = 60
 _UNKNOWN_SHOWN = 5
 _STYLES = ("dim", "cyan", "bold yellow", "bold red")
 """By `Severity.rank`, the least severe first."""
-Role = Literal["file", "job", "text", "finding", "detail", "fix"]
+Role = Literal["file", "job", "text", "finding", "detail", "fix", "address"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ def groups(document: CheckedFile) -> Iterator[list[CheckLine]]:
             yield [*finding_lines(row)]
         if unknown := [*_unknown(job)]:
             yield unknown
+        if "guides" in job:
+            yield from _guides(job["guides"])
     if document["not_checked"]:
         yield [CheckLine("text", sentence, "dim") for sentence in document["not_checked"]]
 
@@ -81,6 +85,18 @@ def _job(job: dict[str, Any]) -> Iterator[CheckLine]:
             yield CheckLine("text", _history(job["history"]))
     for note in job["notes"]:
         yield CheckLine("text", note, "yellow")
+
+
+def _guides(guides: list[GuideDocument]) -> Iterator[list[CheckLine]]:
+    """A title, then each guide of the request."""
+    empty = [] if guides else [CheckLine("detail", NO_GUIDES, "dim")]
+    yield [CheckLine("text", GUIDES_TITLE, "bold"), *empty]
+    for guide in guides:
+        yield [
+            CheckLine("text", guide["name"], "cyan"),
+            CheckLine("detail", guide["says"]),
+            CheckLine("address", guide["source"], "dim"),
+        ]
 
 
 def _unknown(job: dict[str, Any]) -> Iterator[CheckLine]:
@@ -205,6 +221,8 @@ def _fix(fix: dict[str, Any], source: str) -> str:
     return f"{assignment(named)}  # now: {was}{origin}"
 
 
+_WHOLE = {"fix": 6, "address": 4}
+"""Lines to copy, which are not broken, with their indents."""
 _INDENTS = {"file": 0, "job": 0, "text": 2, "finding": 2, "detail": 4}
 _LEVELS = {"high": "error", "medium": "warning", "low": "notice", "info": "notice"}
 _LONGEST_MESSAGE = 3000
@@ -218,8 +236,9 @@ def show(document: CheckedFile, console: Console) -> None:
             console.print()
         for line in group:
             text = Text.assemble((line.lead, line.lead_style), (terminal(line.text), line.style))
-            if line.role == "fix":  # a line to copy is not broken
-                console.print(Text("      ").append_text(text), soft_wrap=True)
+            if line.role in _WHOLE:
+                margin = Text(" " * _WHOLE[line.role])
+                console.print(margin.append_text(text), soft_wrap=True)
             else:
                 indent = (0, 0, 0, _INDENTS[line.role])
                 console.print(Padding(text, indent, expand=False))

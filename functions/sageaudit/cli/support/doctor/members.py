@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 from botocore.config import Config
@@ -99,10 +99,7 @@ def _told(
 
 def _runs(history: DynamoHistory, account: str, region: str, now: datetime) -> Iterator[Head]:
     """Those that ended lately, the newest first."""
-    since = now - _RECENT
-    for month in dict.fromkeys((f"{now:%Y-%m}", f"{since:%Y-%m}")):
-        for head in history.runs(RunQuery.of_account(account, month), page_size=_MOST_RUNS):
-            if head.ended_at is not None and head.ended_at < since:
-                return
-            if head.key.arn.split(":")[3] == region:
-                yield head
+    heads = history.runs(RunQuery.of_account(account), page_size=_MOST_RUNS)
+    for head in takewhile(lambda head: head.ended_at >= now - _RECENT, heads):
+        if head.key.arn.split(":")[3] == region:
+            yield head

@@ -220,6 +220,7 @@ _OF_A_FINDING = (
     Field("saving_up_to_usd", "usd", "At most"),
     Field("saving_alone_usd", "usd", "Alone", _saving("saving_alone_usd")),
     Field("summary", heading="Finding", least=20, sentence=True),
+    Field("fix", least=20, sentence=True),
 )
 AUDITS = ListLayout(
     (*_OF_A_RUN, *_OF_AN_AUDIT),

@@ -1,0 +1,91 @@
+"""Writes docs/guidance.md from docs/guidance.toml and the table of guides: `make docs`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sageaudit.domain.guides.guides import Guide, load
+
+FOLDER = Path(__file__).parent
+PAGE, POINTS = FOLDER / "guidance.md", FOLDER / "guidance.toml"
+ANSWERS = ("rules", "guides", "fields", "commands")
+"""The keys of a point that say where the product gives it."""
+_INTRODUCTION = """\
+# Guidance
+
+sageaudit was built on two documents about the cost of training jobs. This page has each piece of
+their advice, in our words, and where the product gives it: a [rule](rules/README.md), a
+[guide](#guides), a key of an audit's JSON, or a command. A test holds that each of these exists and
+that no point is without one.
+"""
+_GUIDES = """\
+## Guides
+
+A guide is advice without dollars: nothing that is recorded of a job shows what it would save. It is
+chosen by traits of the job or request; if a trait is not known, the guide is left out. Guides are
+never stored, counted or sent. They are printed with `--guides`, and `--output json` has them only
+then:
+
+```
+sageaudit audit --recording job.json --guides
+sageaudit check request.json --guides
+sageaudit show my-training-job --guides
+```
+
+The page of a job (`sageaudit report JOB`) has them in a closed fold.
+"""
+
+
+def documents() -> list[dict[str, Any]]:
+    """The documents with their points."""
+    found: list[dict[str, Any]] = tomllib.loads(POINTS.read_text(encoding="utf-8"))["documents"]
+    return found
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [_INTRODUCTION, *map(_document, documents()), _GUIDES, _table_of_guides(load())]
+    return "\n".join(parts)
+
+
+def _document(document: dict[str, Any]) -> str:
+    url = document.get("url")
+    title = f"[{document['title']}]({url})" if url else document["title"]
+    rows = [f"| {point['says']} | {'; '.join(_answers(point))} |" for point in document["points"]]
+    return "\n".join([f"## {title}", "", "| point | where |", "|---|---|", *rows, ""])
+
+
+def _answers(point: dict[str, Any]) -> Iterator[str]:
+    words = {
+        "rules": [f"[{name}](rules/{name}.md)" for name in point.get("rules", ())],
+        "guides": [f"guide {name}" for name in point.get("guides", ())],
+        "fields": [f"`{path}`" for path in point.get("fields", ())],
+        "commands": [f"`{command}`" for command in point.get("commands", ())],
+    }
+    return (", ".join(words[kind]) for kind in ANSWERS if words[kind])
+
+
+def _table_of_guides(guides: Sequence[Guide]) -> str:
+    rows = [
+        f"| {guide.name} | {_needs(guide)} | {guide.says} [Source]({guide.source}) |"
+        for guide in guides
+    ]
+    return "\n".join(["| guide | for | says |", "|---|---|---|", *rows, ""])
+
+
+def _needs(guide: Guide) -> str:
+    return "; ".join(
+        f"{name.replace('_', ' ')}: {' or '.join(map(_value, values))}"
+        for name, values in guide.when.items()
+    )
+
+
+def _value(value: bool | str) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else value.replace("_", " ")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,59 @@
+"""The table of guides: each row names traits that exist, says little, and has its source."""
+
+import re
+
+import pytest
+
+from sageaudit.domain.guides.guides import Guide, chosen, load
+from sageaudit.domain.guides.traits import TRAITS, Traits, TraitValue
+from sageaudit.domain.job.hints import DISTRIBUTIONS
+
+ROWS = load()
+_SENTENCE_END = re.compile(r"[.!?](?= [A-Z]|$)")
+
+
+@pytest.mark.parametrize("guide", ROWS, ids=lambda guide: guide.name)
+def test_a_row_needs_traits_that_there_are(guide: Guide) -> None:
+    """And values that these traits can have."""
+    assert guide.when
+    for name, values in guide.when.items():
+        assert values, name
+        assert set(values) <= TRAITS[name].values, name
+
+
+def test_every_trait_is_needed_by_a_row() -> None:
+    """A trait that chooses nothing is not kept."""
+    assert {name for guide in ROWS for name in guide.when} == set(TRAITS)
+
+
+@pytest.mark.parametrize("guide", ROWS, ids=lambda guide: guide.name)
+def test_a_row_has_one_or_two_sentences_and_a_public_source(guide: Guide) -> None:
+    """In plain words, without dollars."""
+    assert re.fullmatch(r"https://[\w.-]+\.(?:com|io|org)/\S+", guide.source)
+    assert 1 <= len(_SENTENCE_END.findall(guide.says)) <= 2
+    assert len(guide.says) <= 300
+    assert "$" not in guide.says
+    assert re.fullmatch(r"[a-z0-9-]+", guide.name)
+
+
+def knowing(**known: TraitValue) -> Traits:
+    """These traits, and all others unknown."""
+    return {name: known.get(name) for name in TRAITS}
+
+
+def test_a_row_with_an_unknown_trait_is_left_out() -> None:
+    """Of a job of which nothing is known, nothing is said."""
+    assert chosen(knowing()) == []
+    [row] = chosen(knowing(kind="training", objective_flat=True))
+    assert row["name"] == "subset-of-the-data"
+    assert chosen(knowing(kind="training", objective_flat=False)) == []
+
+
+@pytest.mark.parametrize("method", DISTRIBUTIONS)
+def test_each_distribution_method_has_one_guide_that_names_it(method: str) -> None:
+    """They scale differently, so each is said by its name."""
+    [row] = chosen(knowing(kind="training", devices="several", distribution=method))
+    assert "{" not in row["says"]
+    assert row["says"].startswith("The request names ")
+    [guide] = [guide for guide in ROWS if guide.name == row["name"]]
+    assert guide.says.replace("{distribution}", "") != row["says"]

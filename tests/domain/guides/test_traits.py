@@ -1,0 +1,282 @@
+"""The traits by which guides are chosen: each with its values, and where it is unknown."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import EarlierRun, RunFacts, facts_of
+from sageaudit.domain.guides.traits import RULES_READ, TRAITS, TraitValue, of_audit, of_request
+from sageaudit.domain.job.failure import reason_class
+from sageaudit.domain.job.job import Hints, Job, Purchase
+from sageaudit.domain.job.parts import DataSource, InputChannel, WarmPool
+from sageaudit.rules.catalogue import load
+from tests.fakes import documents, jobs
+from tests.fakes.documents import document, finding
+
+TYPES = jobs.TYPES | {
+    "ml.p4d.24xlarge": jobs.gpu_type("ml.p4d.24xlarge", 96, 1152, 8, "A100"),
+    "ml.p2.xlarge": jobs.gpu_type("ml.p2.xlarge", 4, 61, 1, "K80"),
+}
+ONE = jobs.job("ml.g5.2xlarge")
+FOUR = jobs.job("ml.g4dn.12xlarge")
+CPU = jobs.job("ml.m5.large")
+NEW_TYPE = jobs.job("ml.x9.large")
+NO_TYPE = jobs.job(groups=())
+FAILED: dict[str, Any] = {"status": "Failed", "failure": "AlgorithmError: Traceback"}
+
+
+def hinted(**hints: Any) -> Job:
+    """A job with these hints."""
+    return replace(ONE, hints=Hints(**hints))
+
+
+def reading(*channels: tuple[str, DataSource, str | None]) -> Job:
+    """A job with these channels: name, source and mode."""
+    made = tuple(InputChannel(name, source, mode, None) for name, source, mode in channels)
+    return replace(ONE, channels=made)
+
+
+def worked(hours: str, unit: str = "gpu_hours") -> AuditDocument:
+    """An audit in which so many of ten hours were worked."""
+    return document(
+        idle_capacity={
+            "unit": unit,
+            "paid": Decimal(10),
+            "worked": Decimal(hours),
+            "idle": 10 - Decimal(hours),
+            "list_usd": None,
+            "counted_usd": None,
+            "look_at": [],
+        }
+    )
+
+
+def billed(*phases: tuple[str, int | None]) -> AuditDocument:
+    """An audit with these billed phases."""
+    made = [documents.phase(name, seconds, None) for name, seconds in phases]
+    return document(phases=made)
+
+
+def at(hourly_usd: str | None) -> AuditDocument:
+    """An audit whose instances cost so much an hour."""
+    rate = None if hourly_usd is None else Decimal(hourly_usd)
+    plain = document()
+    return document(bill={**plain["bill"], "lines": [documents.line(rate_usd=rate)]})
+
+
+def found(*rules: str, clear: Sequence[str] = ()) -> AuditDocument:
+    """An audit with findings of these rules; the rules in `clear` found nothing."""
+    return document(findings=[finding(rule=rule) for rule in rules], clear=list(clear))
+
+
+def run(waited_s: int | None, worked_s: int) -> EarlierRun:
+    """An earlier run that waited and was billed for so long."""
+    waits = {} if waited_s is None else {"Starting": Decimal(waited_s)}
+    facts = RunFacts(Purchase.ON_DEMAND, elapsed_s=Decimal(worked_s), phase_s=waits)
+    ended_at = jobs.START - timedelta(hours=1)
+    return EarlierRun("run", "training", "Completed", "f", None, ended_at, None, None, None, facts)
+
+
+def trait(
+    name: str,
+    job: Job | None = ONE,
+    audit: AuditDocument | None = None,
+    runs: Sequence[EarlierRun] = (),
+) -> TraitValue | None:
+    """One trait of a job that ran."""
+    facts = facts_of(job, reason_class=reason_class(job)) if job else None
+    shown = audit or document()
+    if job is not None:
+        shown = {**shown, "job": {**shown["job"], "status": job.status}}
+    return of_audit(shown, job, facts, runs, TYPES)[name]
+
+
+S3, EFS, FSX = DataSource.S3, DataSource.EFS, DataSource.FSX
+CASES: dict[str, list[tuple[TraitValue | None, dict[str, Any]]]] = {
+    "kind": [
+        ("training", {}),
+        ("tuning", {"audit": document(job=documents.job(kind="tuning"))}),
+    ],
+    "deep_learning": [
+        (True, {"job": hinted(deep_learning=True)}),
+        (False, {}),
+        (None, {"job": None}),
+    ],
+    "mixed_precision": [
+        (True, {"job": hinted(mixed_precision=True)}),
+        (False, {}),
+        (None, {"job": None}),
+    ],
+    "training_compiler": [
+        (True, {"job": hinted(training_compiler=True)}),
+        (False, {}),
+        (None, {"job": None}),
+    ],
+    "pretrained": [
+        (True, {"job": hinted(pretrained=True)}),
+        (True, {"job": reading(("Model", S3, "File"), ("train", S3, "File"))}),
+        (False, {"job": reading(("model_inputs", S3, "File"))}),
+        (None, {"job": None}),
+    ],
+    "distribution": [
+        ("smddp", {"job": hinted(distribution="smddp")}),
+        ("none", {}),
+        (None, {"job": None}),
+    ],
+    "purchase": [
+        ("on_demand", {}),
+        ("spot", {"job": replace(ONE, purchase=Purchase.SPOT)}),
+        (None, {"job": None}),
+    ],
+    "warm_pool": [
+        (True, {"job": replace(ONE, warm_pool=WarmPool(None, 600, None))}),
+        (False, {}),
+        (None, {"job": None}),
+    ],
+    "inputs": [
+        ("none", {"job": replace(ONE, channels=())}),
+        ("copied", {"job": reading(("train", S3, "File"), ("test", S3, "FastFile"))}),
+        ("streamed", {"job": reading(("train", S3, "Pipe"), ("test", S3, "FastFile"))}),
+        ("file_system", {"job": reading(("train", S3, "File"), ("test", EFS, None))}),
+        ("file_system", {"job": reading(("train", FSX, None))}),
+        (None, {"job": None}),
+    ],
+    "network_isolation": [(None, {})],
+    "gpu": [
+        ("g", {}),
+        ("p", {"job": jobs.job("ml.p4d.24xlarge")}),
+        ("none", {"job": CPU}),
+        (None, {"job": NEW_TYPE}),
+        (None, {"job": NO_TYPE}),
+        (None, {"job": None}),
+    ],
+    "devices": [
+        ("one", {}),
+        ("one", {"job": CPU}),
+        ("several", {"job": FOUR}),
+        ("several", {"job": jobs.job("ml.m5.large", 2)}),
+        (None, {"job": NEW_TYPE}),
+        (None, {"job": None}),
+    ],
+    "tensor_cores": [
+        (True, {}),
+        (False, {"job": CPU}),
+        (False, {"job": jobs.job("ml.p2.xlarge")}),
+        (None, {"job": NEW_TYPE}),
+    ],
+    "volume_without_effect": [
+        (True, {}),
+        (False, {"job": replace(ONE, volume_gb=None)}),
+        (False, {"job": CPU}),
+        (None, {"job": jobs.job("ml.odd.xlarge")}),
+        (None, {"job": NEW_TYPE}),
+        (None, {"job": None}),
+    ],
+    "gpu_use": [
+        ("busy", {"audit": worked("5")}),
+        ("waits", {"audit": worked("4.999")}),
+        (None, {"audit": worked("9", "vcpu_hours")}),
+        (None, {"audit": document(idle_capacity=None)}),
+    ],
+    "download": [
+        ("long", {"audit": billed(("Downloading", 300), ("Training", 2700))}),
+        ("short", {"audit": billed(("Downloading", 299), ("Training", 60))}),
+        ("short", {"audit": billed(("Downloading", 300), ("Training", 2701))}),
+        ("short", {"audit": billed(("Training", 2701))}),
+        (None, {"audit": billed(("Downloading", None), ("Training", 60))}),
+        (None, {"audit": billed()}),
+    ],
+    "objective_flat": [
+        (True, {"audit": found("metric-plateau")}),
+        (False, {"audit": found(clear=["metric-plateau"])}),
+        (None, {"audit": found("gpu-starved")}),
+    ],
+    "input_bound": [
+        (True, {"audit": found("gpu-starved")}),
+        (True, {"audit": found("cpu-bottleneck", clear=["gpu-starved"])}),
+        (False, {"audit": found(clear=["cpu-bottleneck", "gpu-starved"])}),
+        (None, {"audit": found(clear=["gpu-starved"])}),
+    ],
+    "failed_soon": [
+        (True, {"job": jobs.ran(1799, **FAILED)}),
+        (False, {"job": jobs.ran(1800, **FAILED)}),
+        (False, {"job": jobs.ran(60, status="Failed", failure="CapacityError: none")}),
+        (False, {"job": jobs.ran(60)}),
+        (None, {"job": replace(jobs.ran(60, **FAILED), training_s=None, ended_at=None)}),
+        (None, {"job": None}),
+    ],
+    "short_and_expensive": [
+        (True, {"job": jobs.ran(899), "audit": at("5")}),
+        (False, {"job": jobs.ran(900), "audit": at("5")}),
+        (False, {"job": jobs.ran(899), "audit": at("4.99")}),
+        (False, {"job": jobs.ran(899, **FAILED), "audit": at("5")}),
+        (None, {"job": jobs.ran(899), "audit": at(None)}),
+        (None, {"job": None, "audit": at("5")}),
+    ],
+    "long": [
+        (True, {"job": jobs.ran(3600)}),
+        (False, {"job": jobs.ran(3599)}),
+        (None, {"job": None}),
+    ],
+    "waits_longer_than_it_works": [
+        (True, {"runs": [run(6000, 60), run(6000, 60)]}),
+        (False, {"runs": [run(60, 6000), run(60, 6000)]}),
+        (None, {"runs": [run(6000, 60)]}),
+        (None, {"runs": [run(6000, 60), run(None, 60)]}),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "given"),
+    [(name, expected, given) for name, rows in CASES.items() for expected, given in rows],
+)
+def test_a_trait_is_what_is_known_of_a_job_that_ran(
+    name: str, expected: TraitValue | None, given: dict[str, Any]
+) -> None:
+    """None where nothing says it, whatever the job may be."""
+    assert trait(name, **given) == expected
+
+
+def test_every_trait_has_cases_for_its_values() -> None:
+    """Each yes and no, and each word but the many names of kinds, methods and purchases."""
+    assert CASES.keys() == TRAITS.keys()
+    of_requests = {"network_isolation", "kind", "distribution", "purchase"}
+    for name, row in TRAITS.items():
+        tried = {expected for expected, _ in CASES[name]} - {None}
+        assert tried <= row.values, name
+        assert name in of_requests or tried == row.values - {"not_run"}, name
+
+
+@pytest.mark.parametrize("isolated", [True, False, None])
+def test_a_request_without_runs_has_only_what_it_says(isolated: bool | None) -> None:
+    """Its use is "not run", which is known; how long it will take is not."""
+    traits = of_request(ONE, (), None, TYPES, isolated=isolated)
+    assert traits["network_isolation"] is isolated
+    assert (traits["gpu_use"], traits["download"]) == ("not_run", "not_run")
+    unknown = {name for name, value in traits.items() if value is None}
+    assert unknown - {"network_isolation"} == {
+        "objective_flat", "input_bound", "failed_soon", "short_and_expensive", "long",
+        "waits_longer_than_it_works",
+    }  # fmt: skip
+
+
+def test_a_request_has_what_its_familys_newest_run_shows() -> None:
+    """Its failure, its length, and what its audit found."""
+    failed = replace(
+        run(10, 60),
+        status="Failed",
+        facts=RunFacts(Purchase.ON_DEMAND, elapsed_s=Decimal(60), reason_class="code error"),
+    )
+    traits = of_request(ONE, [failed], found("gpu-starved"), TYPES, isolated=None)
+    assert (traits["failed_soon"], traits["long"], traits["input_bound"]) == (True, False, True)
+
+
+def test_the_rules_whose_outcomes_are_traits_exist() -> None:
+    """A rule that is renamed would leave its guide out without a word."""
+    assert set(RULES_READ) <= {rule.name.name for rule in load()}

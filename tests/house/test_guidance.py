@@ -1,0 +1,76 @@
+"""docs/guidance.md: each piece of advice of the source documents has an answer that exists."""
+
+import types
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from docs.build_guidance import ANSWERS, PAGE, documents, page
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.guides.guides import load as load_guides
+from sageaudit.rules.catalogue import load as load_rules
+from tests.house.test_commands_in_docs import refused
+
+POINTS = [point for document in documents() for point in document["points"]]
+
+
+def fields_of(shape: Any, path: str = "") -> Iterator[str]:
+    """The paths of a document's keys; those of a list's items follow the list's own."""
+    for part in _parts(shape):
+        if typing.is_typeddict(part):
+            for name, inner in typing.get_type_hints(part).items():
+                yield f"{path}{name}"
+                if inner != list[AuditDocument] | None:
+                    yield from fields_of(inner, f"{path}{name}.")
+
+
+def _parts(shape: Any) -> Iterator[Any]:
+    if typing.get_origin(shape) in {list, types.UnionType, typing.Union}:
+        for inside in typing.get_args(shape):
+            yield from _parts(inside)
+    else:
+        yield shape
+
+
+FIELDS = set(fields_of(AuditDocument))
+NAMES = {
+    "rules": {rule.name.name for rule in load_rules()},
+    "guides": {guide.name for guide in load_guides()},
+    "fields": FIELDS,
+}
+
+
+def test_the_page_is_fresh() -> None:
+    """`make docs` writes it."""
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point["says"])
+def test_a_point_has_an_answer(point: dict[str, Any]) -> None:
+    """At least one, in a sentence of our own, and nothing that is not read."""
+    assert any(point.get(kind) for kind in ANSWERS)
+    assert point.keys() <= {"says", *ANSWERS}
+    assert point["says"].endswith(".")
+    assert len(point["says"].split()) <= 20
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point["says"])
+def test_each_answer_exists(point: dict[str, Any]) -> None:
+    """Rules, guides and keys by their names; commands as the command line reads them."""
+    for kind, names in NAMES.items():
+        assert set(point.get(kind, ())) <= names, kind
+    assert [why for one in point.get("commands", ()) if (why := refused(f"{one} X"))] == []
+
+
+def test_a_name_that_does_not_exist_is_seen() -> None:
+    """A key of a key, of an item of a list, and what there is not."""
+    assert {"bill.lines.usage_type", "phases.seconds", "idle_capacity.look_at"} <= FIELDS
+    assert not {"bill.line", "phases.minutes", "children.job"} & FIELDS
+    assert refused("sageaudit by --no-such-option X")
+
+
+def test_every_guide_answers_a_point() -> None:
+    """A guide that no document asks for needs a reason of its own."""
+    assert {name for point in POINTS for name in point.get("guides", ())} == NAMES["guides"]

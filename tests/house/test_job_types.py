@@ -1,0 +1,39 @@
+"""docs/job-types.md has every type of job that the installed AWS SDK can create."""
+
+import re
+
+from botocore.session import get_session
+
+from sageaudit.domain.job.kinds import JobKind
+from tests.house.test_docs import ROOT
+
+PAGE = ROOT / "docs" / "job-types.md"
+_OPERATION = re.compile(r"Create\w*Job(?:V\d+|Definition)?")
+_ROW = re.compile(
+    r"^\| (?P<type>[^|]+) \| (?P<created>`Create[^|]+) \| (?P<audited>[^|]+) \|", re.MULTILINE
+)
+
+
+def rows() -> dict[str, str]:
+    """Whether the jobs of each operation are audited, as the page's first table says it."""
+    found: dict[str, str] = {}
+    for row in _ROW.finditer(PAGE.read_text(encoding="utf-8")):
+        for operation in re.findall(r"`(\w+)`", row["created"]):
+            assert operation not in found
+            found[operation] = row["audited"].strip()
+    return found
+
+
+def test_every_type_of_job_is_on_the_page() -> None:
+    """A new SDK with a new type fails here until the page says whether it is audited."""
+    operations = get_session().get_service_model("sagemaker").operation_names
+    created = {name for name in operations if _OPERATION.fullmatch(name)}
+    assert len(created) > len(JobKind)
+    assert rows().keys() == created
+
+
+def test_the_audited_types_are_the_kinds_of_job() -> None:
+    """No other type is said to be audited as itself."""
+    audited = {operation for operation, answer in rows().items() if answer == "yes"}
+    assert audited == {f"Create{kind.row.prefix}Job" for kind in JobKind}
+    assert set(rows().values()) == {"yes", "its jobs", "no"}
