@@ -72,9 +72,7 @@ def test_a_name_that_a_list_cut_is_found(history: History) -> None:
     """If it fits one job; of several their names are listed."""
     for number in (1, 2):
         history.record(job(f"tile-classifier-2026-11-1{number}-with-a-long-end", "team-a"))
-    assert found(history, "tile-cl…11-with-a-long-end").job.startswith(
-        "tile-classifier-2026-11-11"
-    )
+    assert found(history, "tile-cl…11-with-a-long-end").job.startswith("tile-classifier-2026-11-11")
     with pytest.raises(AmbiguousName, match=r"is cut from tile-\S*11-11\S* and tile-\S*11-12"):
         found(history, "tile-cl…-long-end")
     with pytest.raises(JobNotFound):
