@@ -45,7 +45,7 @@ def _checkpoints(workload: str, project: str) -> Mapping[str, Any]:
 
 _TRY = Workload(
     name="pytorch-training", kind=JobKind.TRAINING, image=PYTORCH, instance="ml.g5.12xlarge",
-    work=(Work(9, cores=4, gib=14, gpus=0.35, gpu_gib=8),), team=Team("lee", "research"),
+    work=(Work(18, cores=4, gib=14, gpus=0.35, gpu_gib=8),), team=Team("lee", "research"),
     place=HOME, days=range(1, 7, 2), hour=16, script="try.py",
 )  # fmt: skip
 WORKLOADS = (
