@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC
 from decimal import Decimal
 
@@ -30,7 +31,8 @@ def message_headline(family: str, document: AuditDocument, decision: AlertDecisi
         summary = _few_idle(document) if gone else _summary(now)
         return f"Correction: {summary}; was {_summary(decision.corrects.figures)} - {family}"
     if dear := decision.dearer:
-        return f"{family}: one run cost {usd(dear.cost_usd)}, expected {usd(dear.expected_usd)}"
+        cost = replace(of_document(document).spend, usd=dear.cost_usd)
+        return f"{family}: one run cost {cost}, expected {usd(dear.expected_usd)}"
     return f"{family}: {_month(document, decision)}"
 
 

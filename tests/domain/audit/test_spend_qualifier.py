@@ -1,0 +1,82 @@
+"""The word that says how exactly an amount is known."""
+
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.audit.bill_document import BillDocument
+from sageaudit.domain.audit.spend_qualifier import (
+    SpendQualifier,
+    qualifier_of_bill,
+    qualifier_of_change,
+    qualifier_of_sum,
+)
+from sageaudit.domain.bill.bill import UPPER_BOUND
+from tests.fakes.documents import GUESSED, bill
+
+STORAGE = "storage: no ML storage price for us-east-1 (Training)"
+BOUND: dict[str, Any] = {"basis": "upper_bound", "missing": [UPPER_BOUND]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({}, "exact"),
+        ({"basis": "estimated_from_times"}, "exact"),
+        ({"basis": "prepaid"}, "exact"),
+        ({"missing": [GUESSED], "estimated": [GUESSED]}, "about"),
+        ({"missing": [STORAGE]}, "at_least"),
+        (BOUND, "up_to"),
+        ({"basis": "upper_bound", "missing": []}, "up_to"),
+        (BOUND | {"missing": [UPPER_BOUND, STORAGE]}, "about"),
+        (BOUND | {"missing": [UPPER_BOUND, GUESSED], "estimated": [GUESSED]}, "about"),
+        ({"total_usd": None, "missing": ["no price"]}, "unknown"),
+        (BOUND | {"total_usd": None}, "unknown"),
+    ],
+)
+def test_a_bill_has_a_word(changes: dict[str, Any], word: str) -> None:
+    """By what is missing from it, and whether that would add to it or take from it."""
+    made: BillDocument = bill(**changes)  # type: ignore[assignment]
+    assert qualifier_of_bill(made).value == word
+
+
+@pytest.mark.parametrize(
+    ("parts", "word"),
+    [
+        ([], "exact"),
+        (["exact", "exact"], "exact"),
+        (["exact", "at_least"], "at_least"),
+        (["exact", "up_to"], "up_to"),
+        (["at_least", "up_to"], "about"),
+        (["exact", "about"], "about"),
+        (["about", "at_least"], "about"),
+        (["exact", "unknown"], "at_least"),
+        (["up_to", "unknown"], "about"),
+        (["unknown", "unknown"], "unknown"),
+    ],
+)
+def test_a_sum_is_as_exact_as_its_parts(parts: list[str], word: str) -> None:
+    """In any order. A part that is not known makes the sum a lower bound."""
+    for words in (parts, parts[::-1]):
+        assert qualifier_of_sum(map(SpendQualifier, words)).value == word
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "rose", "fell"),
+    [
+        ("exact", "exact", "exact", "exact"),
+        ("at_least", "exact", "at_least", "up_to"),
+        ("exact", "at_least", "up_to", "at_least"),
+        ("up_to", "exact", "up_to", "at_least"),
+        ("exact", "up_to", "at_least", "up_to"),
+        ("at_least", "up_to", "at_least", "up_to"),
+        ("up_to", "up_to", "about", "about"),
+        ("about", "exact", "about", "about"),
+        ("exact", "unknown", "unknown", "unknown"),
+    ],
+)
+def test_the_size_of_a_change_has_a_word(now: str, before: str, rose: str, fell: str) -> None:
+    """From at least 3 to 1, spend fell by at least 2; from 1 to at least 3, it rose so much."""
+    words = SpendQualifier(now), SpendQualifier(before)
+    assert qualifier_of_change(*words, fell=False).value == rose
+    assert qualifier_of_change(*words, fell=True).value == fell
