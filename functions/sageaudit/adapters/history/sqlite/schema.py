@@ -23,7 +23,7 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 
 APPLICATION_ID = 0x53674175
 """The letters SgAu: says whose file it is, also to the command `file`."""
-VERSION = 5
+VERSION = 6
 """Of the tables below, as PRAGMA user_version; a file of another version is refused."""
 
 _ARN = "coalesce(arn, rtrim(rtrim(run_key, '-0123456789'), '#'))"
@@ -104,7 +104,7 @@ CREATE TABLE family_rows (
     f"""
 CREATE VIEW jobs AS SELECT
     name, kind, status, account, region, family, owner, created_at, ended_at,
-    total_micro_usd / 1e6 AS total_usd,
+    total_micro_usd / 1e6 AS total_usd, spend_qualifier,
     avoidable_micro_usd / 1e6 AS avoidable_usd,
     lost_micro_usd / 1e6 AS lost_usd,
     storage_micro_usd / 1e6 AS storage_usd,
@@ -120,7 +120,7 @@ FROM runs WHERE NOT rollup""",
     f"""
 CREATE VIEW job_findings AS SELECT
     f.rule_id, f.rule, f.severity, f.confidence, f.bucket,
-    f.saving_micro_usd / 1e6 AS saving_usd,
+    f.saving_micro_usd / 1e6 AS saving_usd, f.saving_up_to_micro_usd / 1e6 AS saving_up_to_usd,
     f.summary, r.name, r.kind, r.account, r.region, r.family, r.owner, r.ended_at, r.rollup,
     {_ARN} AS arn, r.run_key
 FROM findings AS f JOIN runs AS r ON r.run = f.run""",
