@@ -17,6 +17,7 @@ from docs.schema_of_types import DIALECT, Definitions, Schema
 from docs.schema_recording import RECORDING
 from sageaudit.domain.audit import document
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
@@ -27,6 +28,7 @@ Place = tuple[str, str]
 
 WORDS: Mapping[Place, type[StrEnum]] = {
     ("AuditDocument", "judged"): Judged,
+    ("BillDocument", "spend_qualifier"): SpendQualifier,
     ("JobDocument", "kind"): JobKind,
     ("JobDocument", "purchase"): Purchase,
     ("FindingDocument", "severity"): Severity,

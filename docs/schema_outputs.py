@@ -14,6 +14,7 @@ from sageaudit.domain.audit.finding_document import (
     NotApplicableDocument,
     UnknownDocument,
 )
+from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.guides.guides import GuideDocument
 from sageaudit.domain.job.kinds import JobKind
@@ -53,6 +54,7 @@ def account(found: Definitions) -> Schema:
         runs_judged=_keys(yes=_COUNT, partly=_COUNT, no=_COUNT, unknown=_COUNT),
         runs_at_estimated_rates=_COUNT,
         runs_with_incomplete_bills=_COUNT,
+        runs_with_upper_bounds=_COUNT,
         findings=_list(found.of(FindingDocument)),
         unknown=_list(found.of(UnknownDocument)),
         not_applicable=_list(found.of(NotApplicableDocument)),
@@ -220,7 +222,8 @@ def scan(found: Definitions) -> Schema:
     """`sageaudit scan`; with --dry-run, `scan_plan`."""
     reasons = _list(_keys(reason=_TEXT, jobs=_COUNT))
     results = _keys(**{result.value: _COUNT for result in Result}, left=_COUNT)
-    own = {key: value for key, value in _inside(found, Sums).items() if key != "rules"}
+    own = {key: value for key, value in _amounts_or_null(found, Sums).items() if key != "rules"}
+    own["spend_qualifier"] = {"enum": [word.value for word in SpendQualifier]}
     found.found.pop("RuleSums")
     named = _keys(name=_TEXT_OR_NULL, **own)
     fix = _keys(
@@ -235,7 +238,11 @@ def scan(found: Definitions) -> Schema:
     fix_or_null = {"anyOf": [fix, {"type": "null"}]}
     places = _list(_keys(account=_TEXT, region=_TEXT))
     family = _keys(**{**named["properties"], "places": places, "fix": fix_or_null})
-    rule = _keys(rule=_TEXT, **_inside(found, RuleSums))
+    of_rule = _amounts_or_null(found, RuleSums)
+    rule = _keys(
+        rule=_TEXT,
+        **{key.replace("_more_usd", "_up_to_usd"): value for key, value in of_rule.items()},
+    )
     ranking = _keys(
         since={"type": "string", "format": "date"},
         until={"type": "string", "format": "date"},
@@ -256,6 +263,12 @@ def scan(found: Definitions) -> Schema:
         not_judged=reasons,
     )
     return _document(scan=done, ranking=ranking)
+
+
+def _amounts_or_null(found: Definitions, form: type[Sums | RuleSums]) -> dict[str, Schema]:
+    """Counts, and amounts that may be unknown."""
+    known = _inside(found, form)
+    return {key: _AMOUNT if key.endswith("_usd") else value for key, value in known.items()}
 
 
 def scan_plan(_: Definitions) -> Schema:

@@ -105,6 +105,7 @@ PLAIN: dict[str, Any] = {
     "spot_saved_usd": None,
     "prepaid_value_usd": None,
     "notes": [],
+    "spend_qualifier": "exact",
 }
 """A bill at list prices with nothing to add."""
 NO_LINES: dict[str, Any] = {"missing": [], "basis": "none", "lines": [], **PLAIN}

@@ -75,6 +75,7 @@ class Total:
     estimated: int
     avoidable_unknown: int
     lost_unknown: int
+    possible_unknown: int
     spend_qualifier: SpendQualifier
     sums: Sums = field(default_factory=Sums, repr=False, compare=False)
     """What it was made of; `of_rules`: the dollars of findings are those of `sums.rules`."""
@@ -205,18 +206,18 @@ def _of_jobs(sums: Sums) -> dict[str, Any]:
         "possible_up_to_usd": possible_usd,
         "avoidable_unknown": sums.avoidable_unknown,
         "lost_unknown": sums.lost_unknown,
+        "possible_unknown": sums.possible_unknown,
     }
 
 
 def _of_rules(sums: Sums) -> dict[str, Any]:
     """Of findings; counts are of findings, too."""
     of = sum(sums.rules.values(), RuleSums())
-    found: dict[str, Any] = {
-        "avoidable_unknown": of.avoidable_unknown,
-        "lost_unknown": of.lost_unknown,
-    }
+    found: dict[str, Any] = {}
     for bucket in (Bucket.AVOIDABLE, Bucket.LOST, Bucket.POSSIBLE):
-        found |= {f"{bucket}_usd": of.known_usd(bucket), f"{bucket}_up_to_usd": of.most_usd(bucket)}
+        found[f"{bucket}_usd"] = of.known_usd(bucket)
+        found[f"{bucket}_up_to_usd"] = of.most_usd(bucket)
+        found[f"{bucket}_unknown"] = of.unknown(bucket)
     return found
 
 

@@ -107,6 +107,7 @@ def document(name: str = "train-1", **changes: Any) -> AuditDocument:
             "spot_saved_usd": None,
             "prepaid_value_usd": None,
             "notes": [],
+            "spend_qualifier": "exact",
         },
     }
     merged = {part: value | changes.pop(part, {}) for part, value in parts.items()}
@@ -119,7 +120,7 @@ def document(name: str = "train-1", **changes: Any) -> AuditDocument:
         "avoidable_usd": Decimal("1.500000"),
         "lost_usd": Decimal(0),
         "lost_up_to_usd": changes.get("lost_usd", Decimal(0)),
-        "possible_usd": None,
+        "possible_usd": Decimal(0),
         "idle_capacity": None,
         "findings": [finding()],
         "unknown": [],

@@ -61,7 +61,8 @@ def test_the_largest_transaction_stays_under_100_actions(
 @pytest.mark.parametrize("buckets", [1, 3])
 def test_an_update_is_within_dynamodbs_limits(buckets: int) -> None:
     """The rules of one version replaced by those of another: 81 rules, and all other figures."""
-    of_rule = RuleSums(1, *[Decimal("1234567.123456")] * buckets)
+    names = [f"{bucket}_usd" for bucket in ("avoidable", "lost", "possible")][:buckets]
+    of_rule = RuleSums(1, **dict.fromkeys(names, Decimal("1234567.123456")))  # type: ignore[arg-type]
     others: dict[str, Any] = {of.name: 1 for of in fields(Sums) if of.name != "rules"}
     older, newer = (
         replace(

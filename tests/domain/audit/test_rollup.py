@@ -7,10 +7,13 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.document import document as document_of
 from sageaudit.domain.audit.rollup import job_of_children, roll_up
 from sageaudit.domain.audit.trials import TrialSavings
+from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.counterfactual import Severities, SeverityLimits
 from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Found, RuleName, Severity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.output.text.amounts import of_document
+from sageaudit.output.text.finding import saving
 from tests.fakes.documents import (
     GUESSED,
     TUNING_ARN,
@@ -265,3 +268,40 @@ def test_what_the_bills_of_training_jobs_lack_is_said_once() -> None:
     assert whole["bill"]["missing"] == [f"in 2 of 3 training jobs, {lacks}"]
     assert whole["bill"]["complete"] is False
     assert (whole["audit"]["settled"], whole["audit"]["coverage"]["missing"]) == (True, [])
+
+
+BOUND: dict[str, Any] = {"basis": "upper_bound", "complete": False, "missing": [UPPER_BOUND]}
+NO_STORAGE = "storage: no ML storage price for us-east-1 (Training)"
+
+
+@pytest.mark.parametrize(
+    ("bills", "word", "spelled"),
+    [
+        ([{}, {}], "exact", "$10.30"),
+        ([BOUND, BOUND], "up_to", "up to $10.30"),
+        ([BOUND, {}], "up_to", "up to $10.30"),
+        ([{}, {"complete": False, "missing": [NO_STORAGE]}], "at_least", "$10.30 or more"),
+        ([BOUND, {"complete": False, "missing": [NO_STORAGE]}], "about", "about $10.30"),
+    ],
+)
+def test_the_cost_of_a_tuning_job_is_as_exact_as_those_of_its_jobs(
+    bills: list[dict[str, Any]], word: str, spelled: str
+) -> None:
+    """A sum of lower and upper bounds is neither."""
+    children = [trial(1, "5.10", None), trial(2, "5.20", None)]
+    for child, changes in zip(children, bills, strict=True):
+        child["bill"].update(cast("Any", changes))
+    whole = up(*children, launched=2)
+    assert whole["bill"]["spend_qualifier"] == word
+    assert str(of_document(whole).spend) == spelled
+
+
+def test_what_may_be_saved_at_most_is_summed_too() -> None:
+    """A range of one training job is a range of the tuning job."""
+    span = [Decimal(0), Decimal("4.09")]
+    maybe = finding(saving_usd=Decimal(0), saving_range_usd=span)
+    children = [trial(1, "5.10", None), trial(2, "5.20", None)]
+    for child in children:
+        child["findings"] = [maybe]
+    [found] = up(*children, launched=2)["findings"]
+    assert str(saving(found)) == "up to $8.18"

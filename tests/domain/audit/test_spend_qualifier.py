@@ -1,52 +1,82 @@
-"""How the total of a bill is to be read, by what an expert would say of each bill."""
+"""The word that says how exactly an amount is known."""
 
-from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.spend_qualifier import qualifier_of_bill
+from sageaudit.domain.audit.bill_document import BillDocument
+from sageaudit.domain.audit.spend_qualifier import (
+    SpendQualifier,
+    qualifier_of_bill,
+    qualifier_of_change,
+    qualifier_of_sum,
+)
 from sageaudit.domain.bill.bill import UPPER_BOUND
-from tests.adapters.history.entries import document
+from tests.fakes.documents import GUESSED, bill
 
-NO_STORAGE = "storage: the price of gp3 is not known"
-ESTIMATE = "the rate of ml.p2.xlarge is estimated"
-UPPER: dict[str, Any] = {"basis": "upper_bound"}
+STORAGE = "storage: no ML storage price for us-east-1 (Training)"
+BOUND: dict[str, Any] = {"basis": "upper_bound", "missing": [UPPER_BOUND]}
 
 
 @pytest.mark.parametrize(
-    ("bill", "qualifier"),
+    ("changes", "word"),
     [
         ({}, "exact"),
-        ({"total_usd": Decimal(0)}, "exact"),
+        ({"basis": "estimated_from_times"}, "exact"),
         ({"basis": "prepaid"}, "exact"),
-        ({"missing": [NO_STORAGE]}, "at_least"),
-        ({"missing": [ESTIMATE], "estimated": [ESTIMATE]}, "about"),
-        ({"missing": [ESTIMATE, NO_STORAGE], "estimated": [ESTIMATE]}, "about"),
-        (UPPER | {"missing": [UPPER_BOUND]}, "up_to"),
-        (UPPER | {"missing": [UPPER_BOUND, NO_STORAGE]}, "about"),
-        (UPPER | {"missing": [UPPER_BOUND, ESTIMATE], "estimated": [ESTIMATE]}, "about"),
-        ({"total_usd": None}, "unknown"),
-        (UPPER | {"total_usd": None, "missing": [UPPER_BOUND]}, "unknown"),
+        ({"missing": [GUESSED], "estimated": [GUESSED]}, "about"),
+        ({"missing": [STORAGE]}, "at_least"),
+        (BOUND, "up_to"),
+        ({"basis": "upper_bound", "missing": []}, "up_to"),
+        (BOUND | {"missing": [UPPER_BOUND, STORAGE]}, "about"),
+        (BOUND | {"missing": [UPPER_BOUND, GUESSED], "estimated": [GUESSED]}, "about"),
+        ({"total_usd": None, "missing": ["no price"]}, "unknown"),
+        (BOUND | {"total_usd": None}, "unknown"),
     ],
 )
-def test_a_bound_keeps_its_direction(bill: dict[str, Any], qualifier: str) -> None:
-    """What the total lacks makes it a lower bound, spot without billable seconds an upper one."""
-    assert qualifier_of_bill(document(bill=bill)["bill"]) == qualifier
+def test_a_bill_has_a_word(changes: dict[str, Any], word: str) -> None:
+    """By what is missing from it, and whether that would add to it or take from it."""
+    made: BillDocument = bill(**changes)  # type: ignore[assignment]
+    assert qualifier_of_bill(made).value == word
 
 
 @pytest.mark.parametrize(
-    ("missing", "qualifier"),
+    ("parts", "word"),
     [
-        ([f"in 2 of 5 training jobs, {UPPER_BOUND}"], "up_to"),
-        ([f"in 2 of 5 training jobs, {NO_STORAGE}"], "at_least"),
-        ([f"in 2 of 5 training jobs, {gap}" for gap in (UPPER_BOUND, NO_STORAGE)], "about"),
-        (["2 of 5 training jobs are not audited"], "at_least"),
+        ([], "exact"),
+        (["exact", "exact"], "exact"),
+        (["exact", "at_least"], "at_least"),
+        (["exact", "up_to"], "up_to"),
+        (["at_least", "up_to"], "about"),
+        (["exact", "about"], "about"),
+        (["about", "at_least"], "about"),
+        (["exact", "unknown"], "at_least"),
+        (["up_to", "unknown"], "about"),
+        (["unknown", "unknown"], "unknown"),
     ],
 )
-def test_a_tuning_job_has_the_bounds_of_its_training_jobs(
-    missing: list[str], qualifier: str
-) -> None:
-    """An exact part and an upper bound are an upper bound together."""
-    bill = document(bill={"basis": "none", "missing": missing})["bill"]
-    assert qualifier_of_bill(bill) == qualifier
+def test_a_sum_is_as_exact_as_its_parts(parts: list[str], word: str) -> None:
+    """In any order. A part that is not known makes the sum a lower bound."""
+    for words in (parts, parts[::-1]):
+        assert qualifier_of_sum(map(SpendQualifier, words)).value == word
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "rose", "fell"),
+    [
+        ("exact", "exact", "exact", "exact"),
+        ("at_least", "exact", "at_least", "up_to"),
+        ("exact", "at_least", "up_to", "at_least"),
+        ("up_to", "exact", "up_to", "at_least"),
+        ("exact", "up_to", "at_least", "up_to"),
+        ("at_least", "up_to", "at_least", "up_to"),
+        ("up_to", "up_to", "about", "about"),
+        ("about", "exact", "about", "about"),
+        ("exact", "unknown", "unknown", "unknown"),
+    ],
+)
+def test_the_size_of_a_change_has_a_word(now: str, before: str, rose: str, fell: str) -> None:
+    """From at least 3 to 1, spend fell by at least 2; from 1 to at least 3, it rose so much."""
+    words = SpendQualifier(now), SpendQualifier(before)
+    assert qualifier_of_change(*words, fell=False).value == rose
+    assert qualifier_of_change(*words, fell=True).value == fell

@@ -20,6 +20,8 @@ from sageaudit.domain.audit.sums import (
     sums_of,
     total,
 )
+from sageaudit.domain.bill.bill import UPPER_BOUND
+from sageaudit.domain.bill.finding import Bucket
 from tests.adapters.history.entries import document, finding
 
 pytestmark = pytest.mark.money
@@ -91,16 +93,52 @@ def test_an_audit_adds_itself_once() -> None:
 
 @pytest.mark.parametrize("odd", [None, Decimal("NaN"), Decimal("Infinity"), Decimal("1E+40")])
 def test_what_is_not_known_adds_nothing_and_is_counted(odd: Decimal | None) -> None:
-    """The job stands in `unpriced`; a finding is counted without its dollars."""
+    """The job stands in `unpriced`, and each amount that is not known in a count of its own."""
     found = [finding(saving_usd=odd)]
     given = document(bill={"total_usd": odd}, avoidable_usd=None, lost_usd=None, findings=found)
-    assert sums_of(given) == Sums(jobs=1, unpriced=1, rules={"gpu-underused": RuleSums(1)})
+    assert sums_of(given) == Sums(
+        jobs=1,
+        unpriced=1,
+        avoidable_unknown=1,
+        lost_unknown=1,
+        rules={"gpu-underused": RuleSums(1, avoidable_unknown=1)},
+    )
 
 
 def test_a_share_of_an_unknown_sum_adds_nothing() -> None:
     """The rules' shares never add up to more than the audits' own sums."""
     given = document(avoidable_usd=None, findings=[finding(saving_usd=Decimal(1))])
-    assert sums_of(given).rules == {"gpu-underused": RuleSums(1)}
+    assert sums_of(given).rules == {"gpu-underused": RuleSums(1, avoidable_unknown=1)}
+
+
+@pytest.mark.parametrize(
+    ("bucket", "saving", "sums"),
+    [
+        ("avoidable", "0", RuleSums(1, avoidable_more_usd=Decimal("4.09"))),
+        ("avoidable", "1.50", RuleSums(1, avoidable_usd=Decimal("1.50"))),
+        ("lost", "0", RuleSums(1, lost_more_usd=Decimal("4.09"))),
+        ("none", "0", RuleSums(1)),
+    ],
+)
+def test_the_end_of_a_range_counts_where_nothing_else_of_it_does(
+    bucket: str, saving: str, sums: RuleSums
+) -> None:
+    """As every view shows a finding: "up to $4.09", or what counts alone."""
+    span = [Decimal(saving), Decimal("4.09")]
+    found = [finding(saving_usd=Decimal(saving), saving_range_usd=span, bucket=bucket)]
+    assert sums_of(document(findings=found)).rules == {"gpu-underused": sums}
+
+
+def test_a_sum_of_what_is_not_known_is_not_0() -> None:
+    """Where something is known it is the sum, and counts say that it is at least that."""
+    unknown = sums_of(document(bill={"total_usd": None}, avoidable_usd=None, lost_usd=None))
+    assert (unknown.known_total_usd, unknown.known_avoidable_usd) == (None, None)
+    assert (unknown + unknown).known_lost_usd is None
+    both = unknown + sums_of(document())
+    assert (both.known_avoidable_usd, both.avoidable_unknown) == (Decimal("1.5"), 1)
+    rule = (unknown + unknown).rules["gpu-underused"]
+    assert (rule.known_usd(Bucket.AVOIDABLE), rule.most_usd(Bucket.AVOIDABLE)) == (None, None)
+    assert both.rules["gpu-underused"].known_usd(Bucket.AVOIDABLE) == Decimal("1.5")
 
 
 @pytest.mark.parametrize(
@@ -110,6 +148,7 @@ def test_a_share_of_an_unknown_sum_adds_nothing() -> None:
         ({"judged": "partly"}, {"partly_judged": 1}),
         ({"judged": None}, {}),
         ({"bill": {"missing": ["no storage price"]}}, {"incomplete": 1}),
+        ({"bill": {"missing": [UPPER_BOUND], "basis": "upper_bound"}}, {"upper_bounds": 1}),
         ({"bill": {"missing": ["a guess"], "estimated": ["a guess"]}}, {"estimated": 1}),
         ({"unauditable": "gone", "bill": {"total_usd": None}}, {"unauditable": 1}),
         (
@@ -122,7 +161,14 @@ def test_a_share_of_an_unknown_sum_adds_nothing() -> None:
 def test_how_sure_an_audit_is_is_counted(changes: Any, counted: dict[str, int]) -> None:
     """So that a reader learns of how many audits a figure is not the whole truth."""
     of = sums_of(document(**changes))
-    names = ("unauditable", "not_judged", "partly_judged", "incomplete", "estimated")
+    names = (
+        "unauditable",
+        "not_judged",
+        "partly_judged",
+        "incomplete",
+        "estimated",
+        "upper_bounds",
+    )
     assert {
         name: getattr(of, name) for name in (*names, "idle_unpriced") if getattr(of, name)
     } == counted

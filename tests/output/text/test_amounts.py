@@ -4,12 +4,20 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.output.text.amounts import of_document, of_sums
 from sageaudit.output.text.headline import account_headline
 from tests.fakes.documents import GUESSED, document, estimated_document, perhaps_lost_document
 
 USD = Decimal("6.06")
+
 STORAGE = "storage: no ML storage price for eu-west-3 (Training)"
+
+
+def of_unknown(avoidable: int, lost: int, **counts: Any) -> Sums:
+    """Sums of jobs of which so many have avoidable, or lost, dollars that are not known."""
+    jobs = counts.pop("jobs", avoidable)
+    return Sums(jobs=jobs, avoidable_unknown=avoidable, lost_unknown=lost, **counts)
 
 
 @pytest.mark.parametrize(
@@ -17,12 +25,23 @@ STORAGE = "storage: no ML storage price for eu-west-3 (Training)"
     [
         (Sums(), "$0.00", "$0.00", "$0.00"),
         (Sums(jobs=1, total_usd=USD), "$6.06", "$0.00", "$0.00"),
-        (Sums(jobs=1, not_judged=1, total_usd=USD), "$6.06", "not judged", "$0.00"),
-        (Sums(jobs=2, not_judged=1, total_usd=USD), "$6.06", "$0.00", "$0.00"),
-        (Sums(jobs=2, not_judged=1, unauditable=1, total_usd=USD), "$6.06", "not judged", "$0.00"),
-        (Sums(jobs=1, unpriced=1), "unknown", "unknown", "unknown"),
-        (Sums(jobs=2, unpriced=1, total_usd=USD), "$6.06 or more", "$0.00", "$0.00"),
-        (Sums(jobs=1, unauditable=1), "unknown", "not judged", "unknown"),
+        (of_unknown(1, 0, not_judged=1, total_usd=USD), "$6.06", "not judged", "$0.00"),
+        (of_unknown(1, 0, jobs=2, not_judged=1, total_usd=USD), "$6.06", "$0.00 or more", "$0.00"),
+        (
+            of_unknown(2, 1, not_judged=1, unauditable=1, total_usd=USD),
+            "$6.06 or more", "not judged", "$0.00 or more",
+        ),
+        (of_unknown(1, 1, unpriced=1), "unknown", "unknown", "unknown"),
+        (
+            of_unknown(1, 1, jobs=2, unpriced=1, total_usd=USD),
+            "$6.06 or more", "$0.00 or more", "$0.00 or more",
+        ),
+        (of_unknown(1, 1, unauditable=1), "unknown", "not judged", "unknown"),
+        (Sums(jobs=1, upper_bounds=1, total_usd=USD), "up to $6.06", "$0.00", "$0.00"),
+        (
+            Sums(jobs=2, upper_bounds=1, incomplete=1, total_usd=USD),
+            "about $6.06", "$0.00", "$0.00",
+        ),
         (
             Sums(jobs=2, estimated=1, incomplete=1, total_usd=USD, lost_up_to_usd=USD),
             "about $6.06 or more",
@@ -30,7 +49,7 @@ STORAGE = "storage: no ML storage price for eu-west-3 (Training)"
             "up to about $6.06",
         ),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_known_of_any_job_is_not_0(
     sums: Sums, spend: str, avoidable: str, lost: str
 ) -> None:
@@ -42,7 +61,7 @@ def test_what_is_not_known_of_any_job_is_not_0(
     ("sums", "news"),
     [
         (Sums(), "No job was audited in this period"),
-        (Sums(jobs=2, not_judged=2, total_usd=USD),
+        (of_unknown(2, 0, not_judged=2, total_usd=USD),
          "2 jobs cost $6.06: how much of it was avoidable is not known"),
         (Sums(jobs=1, total_usd=USD), "1 job cost $6.06: none of it was found avoidable or lost"),
         (Sums(jobs=1, total_usd=USD, rules={"idle-tail": RuleSums(findings=2)}),
@@ -64,9 +83,9 @@ def test_the_news_of_an_account_is_its_figures(sums: Sums, news: str) -> None:
         ({"missing": [GUESSED, STORAGE]}, "about $1.39 or more"),
         ({"missing": [STORAGE], "estimated": []}, "$1.39 or more"),
         ({"missing": [], "estimated": [], "basis": "estimated_from_times"}, "$1.39"),
-        ({"basis": "upper_bound", "missing": [GUESSED, "bound"]}, "up to about $1.39"),
-        ({"basis": "upper_bound", "missing": ["bound"], "estimated": []}, "up to $1.39"),
-        ({"basis": "upper_bound", "missing": [GUESSED, "bound", STORAGE]}, "about $1.39"),
+        ({"basis": "upper_bound", "missing": [GUESSED, UPPER_BOUND]}, "up to about $1.39"),
+        ({"basis": "upper_bound", "missing": [UPPER_BOUND], "estimated": []}, "up to $1.39"),
+        ({"basis": "upper_bound", "missing": [GUESSED, UPPER_BOUND, STORAGE]}, "about $1.39"),
         ({"total_usd": Decimal("0.001")}, "<$0.01"),
         ({"total_usd": None}, "unknown"),
     ],

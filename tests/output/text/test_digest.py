@@ -77,6 +77,8 @@ CHANGED = tuple(
 SUMS = Sums(
     jobs=351,
     unauditable=1,
+    avoidable_unknown=1,
+    lost_unknown=1,
     total_usd=Decimal("1240.18"),
     judged_usd=Decimal(1104),
     avoidable_usd=Decimal("252.30"),
@@ -101,16 +103,15 @@ NORMAL = Digest(
 WEEKS = {
     "normal": (
         NORMAL,
-        """Week to 2026-11-22: $1,240.18, $310.40 of it avoidable or lost
-Spend: 351 jobs, 8% more than the week before, 89% judged
-Avoidable: $252.30, lost: $58.10
+        """Week to 2026-11-22: $1,240.18 or more, $310.40 or more of it avoidable or lost
+Spend: 351 jobs, about 8% more than the week before, 89% judged
+Avoidable: $252.30 or more, lost: $58.10 or more
 Changed: nlp-finetune dearer +$120.50; nightly-features cheaper -$88.39; tile-classifier new +$64.00
 Open: the dearest of 30 days
 1. nlp-finetune: about $540: InstanceType = ml.g6e.4xlarge (nlpfinet)
 2. ranker: about $210: InstanceType = ml.g6e.4xlarge (rankerab)
 3. speech-asr-large: about $120: InstanceType = ml.g6e.4xlarge (speechas)
 4. old-embedder: about $40: InstanceType = ml.g6e.4xlarge (oldembed)
-5. churn: about $22: InstanceType = ml.g6e.4xlarge (churnabc)
 Taken: 2 in 180 days; 1 measured: $84.00 saved in 6 runs; 1 withdrawn
 Snoozed: 1, $120.00 in 30 days
 Open for 60 days: 2, $330.00 in 30 days
@@ -134,10 +135,11 @@ Snooze 30 days: sageaudit advice snooze nlpfinet
             unsent=(),
             route=Route(owner="ana"),
         ),
-        """Week to 2026-11-22: $3,870.02, 3.4 times the week before: llm dearer +$2,611.00
+        """\
+Week to 2026-11-22: $3,870.02 or more, about 3.4 times the week before: llm dearer +$2,611.00
 Only: owner ana
 Spend: 351 jobs, 29% judged
-Avoidable: $252.30, lost: $2,410.00
+Avoidable: $252.30 or more, lost: $2,410.00 or more
 Changed: llm dearer +$2,611.00; nlp-finetune dearer +$120.50; nightly-features cheaper -$88.39
 Open: the dearest of 30 days
 1. llm: about $2,400: failed-spend (llmabcde)
@@ -164,7 +166,7 @@ All jobs, 2026-11-16 to 2026-11-22
     "nothing judged": (
         replace(
             NORMAL,
-            total=Sums(jobs=3, not_judged=3, total_usd=Decimal(5)),
+            total=Sums(jobs=3, not_judged=3, avoidable_unknown=3, total_usd=Decimal(5)),
             before=Sums(),
             changed=(),
             advices=(),

@@ -5,6 +5,7 @@ import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.output.text.headline import headline, judged_words, part_of_judged
 from sageaudit.output.text.money import Figure
 from tests.fakes.documents import document, estimated_document, perhaps_lost_document
@@ -32,7 +33,7 @@ def billed(*missing: str, **changes: Any) -> dict[str, Any]:
         ({"lost_usd": Decimal(1)}, "$3.04 of $4.55 (67%) was avoidable or lost"),
         (billed(basis="estimated_from_times"), "$2.04 of $4.55 (45%) was avoidable"),
         (billed("x"), "$2.04 of $4.55 or more was avoidable"),
-        (billed("bound", basis="upper_bound"), "$2.04 of up to $4.55 was avoidable"),
+        (billed(UPPER_BOUND, basis="upper_bound"), "$2.04 of up to $4.55 was avoidable"),
         (billed("bound", "x", basis="upper_bound"), "$2.04 of about $4.55 was avoidable"),
         (billed("x", total_usd=None), "$2.04 was avoidable"),
         (NONE, "none of $4.55 was found avoidable"),

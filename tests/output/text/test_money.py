@@ -5,7 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.output.text.money import DOWN, NEAREST, Figure, rate, share, signed, together, usd
+from sageaudit.output.text.money import (
+    DOWN,
+    NEAREST,
+    Figure,
+    difference,
+    percent_change,
+    rate,
+    share,
+    signed,
+    together,
+    usd,
+)
 
 pytestmark = pytest.mark.money
 
@@ -36,6 +47,10 @@ def test_an_amount_has_cents_and_little_is_not_nothing(amount: str, shown: str) 
         ("4.55", {"at_least": True}, "$4.55 or more"),
         ("4.55", {"estimated": True, "at_least": True}, "about $4.55 or more"),
         ("0", {"estimated": True, "at_least": True}, "$0.00 or more"),
+        ("4.55", {"at_most": True}, "up to $4.55"),
+        ("4.55", {"estimated": True, "at_most": True}, "up to about $4.55"),
+        ("4.55", {"at_least": True, "at_most": True}, "about $4.55"),
+        ("1", {"most_usd": "4.55", "at_least": True}, "$1.00 to $4.55 or more"),
         ("0.001", {"estimated": True}, "<$0.01"),
         ("0", {"most_usd": "4.55"}, "up to $4.55"),
         ("0", {"most_usd": "4.55", "estimated": True}, "up to about $4.55"),
@@ -92,6 +107,8 @@ def read(shown: str) -> Decimal:
         ((Figure(Decimal(0), estimated=True), Figure(Decimal(2))), "$2.00"),
         ((Figure(Decimal(1)), Figure(Decimal(0), Decimal(4))), "$1.00 to $5.00"),
         ((Figure(Decimal(1)), Figure(None)), "$1.00 or more"),
+        ((Figure(Decimal(1), at_most=True), Figure(Decimal(2))), "up to $3.00"),
+        ((Figure(Decimal(1), at_most=True), Figure(None)), "about $1.00"),
         ((Figure(None, absent="not judged"), Figure(Decimal(0), Decimal(4))), "not judged"),
         ((Figure(Decimal(0)), Figure(Decimal(0))), "$0.00"),
     ],
@@ -105,9 +122,42 @@ def test_a_sum_is_as_certain_as_its_parts(figures: tuple[Figure, ...], shown: st
     ("amount", "shown"), [("2", "+$2.00"), ("-2", "-$2.00"), ("0", "$0.00"), ("0.001", "<$0.01")]
 )
 def test_a_difference_has_its_sign(amount: str, shown: str) -> None:
-    """About, where it rests on an estimate."""
+    """Whatever its size."""
     assert signed(Decimal(amount)) == shown
-    assert signed(Decimal(3), estimated=True) == "about +$3.00"
+
+
+EXACT, GUESS = Figure(Decimal(4)), Figure(Decimal(4), estimated=True)
+MORE, LESS = Figure(Decimal(4), at_least=True), Figure(Decimal(4), at_most=True)
+RANGE = Figure(Decimal(0), Decimal(4))
+ONE, SEVEN = Figure(Decimal(1)), Figure(Decimal(7))
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "shown", "percent"),
+    [
+        (EXACT, ONE, "+$3.00", "+300.0%"),
+        (GUESS, ONE, "about +$3.00", "about +300.0%"),
+        (MORE, ONE, "+$3.00 or more", "about +300.0%"),
+        (LESS, ONE, "up to +$3.00", "about +300.0%"),
+        (MORE, SEVEN, "up to -$3.00", "about -42.9%"),
+        (LESS, SEVEN, "-$3.00 or more", "about -42.9%"),
+        (SEVEN, MORE, "up to +$3.00", "about +75.0%"),
+        (SEVEN, LESS, "+$3.00 or more", "about +75.0%"),
+        (ONE, MORE, "-$3.00 or more", "about -75.0%"),
+        (ONE, LESS, "up to -$3.00", "about -75.0%"),
+        (MORE, MORE, "$0.00", "about +0.0%"),
+        (RANGE, ONE, "-$1.00 to +$3.00", "about -100.0%"),
+        (RANGE, Figure(Decimal(0)), "$0.00 to +$4.00", None),
+        (Figure(None), ONE, None, None),
+        (ONE, Figure(None), None, None),
+    ],
+)
+def test_a_difference_is_as_certain_as_its_ends(
+    now: Figure, before: Figure, shown: str | None, percent: str | None
+) -> None:
+    """Bounds are of its size: what fell by three dollars or more is "-$3.00 or more"."""
+    assert difference(now, before) == shown
+    assert percent_change(now, before) == percent
 
 
 @pytest.mark.parametrize(

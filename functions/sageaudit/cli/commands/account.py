@@ -15,7 +15,7 @@ from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.finding_document import finding_document, other_outcomes
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import NOT_NAMED, earlier_run
+from sageaudit.domain.audit.record import NOT_NAMED, Head, earlier_run
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import JobNotFound
 from sageaudit.output.terminal.findings import show_finding
@@ -59,12 +59,16 @@ def account(
     if not runs:
         raise JobNotFound(f"no audited run of account {account} was found")
     audit = audit_account(runs, days, policy.for_job(account, "", {}), catalogue.ruleset())
-    incomplete = sum(bool(head.incomplete and earlier_run(head)) for head in heads)
-    printed.show(_document(account, days, runs, audit, incomplete), _show)
+    counted_heads = [head for head in heads if earlier_run(head)]
+    printed.show(_document(account, days, runs, audit, counted_heads), _show)
 
 
 def _document(
-    account: str, days: int, runs: Sequence[EarlierRun], audit: AccountAudit, incomplete: int
+    account: str,
+    days: int,
+    runs: Sequence[EarlierRun],
+    audit: AccountAudit,
+    heads: Sequence[Head],
 ) -> dict[str, Any]:
     judged = Counter(run.judged for run in runs)
     return {
@@ -77,7 +81,8 @@ def _document(
             "unknown": judged[None],
         },
         "runs_at_estimated_rates": sum(run.estimated for run in runs),
-        "runs_with_incomplete_bills": incomplete,
+        "runs_with_incomplete_bills": sum(bool(head.incomplete) for head in heads),
+        "runs_with_upper_bounds": sum(head.sums.upper_bounds for head in heads),
         "findings": [finding_document(finding) for finding in audit.findings],
         **other_outcomes(audit.outcomes),
     }
@@ -115,3 +120,6 @@ def _doubts(document: dict[str, Any]) -> Iterator[str]:
     if count := document["runs_with_incomplete_bills"]:
         runs = counted(count, "run")
         yield f"{runs} with an incomplete bill: sums that contain them are at least that much."
+    if count := document["runs_with_upper_bounds"]:
+        runs = counted(count, "spot run")
+        yield f"{runs} without billable seconds: sums that contain them are at most that much."

@@ -15,8 +15,9 @@ from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
 from sageaudit.cli.support.history.filters import Filters, filters
 from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.text.amounts import NO_AMOUNTS
 from sageaudit.output.text.headline import judged_figure, judged_jobs
-from sageaudit.output.text.money import usd
+from sageaudit.output.text.money import Figure, percent_change, usd
 from sageaudit.output.text.words import counted
 from sageaudit.queries import by as sums
 from sageaudit.queries.columns import columns_of
@@ -170,16 +171,18 @@ def _news(row: Total, length: Length) -> Iterator[str]:
     so_far = "" if row.over else " so far"
     before = f"the {length.value} before" if row.over else "in as many days before"
     spent = f"{row.period}{so_far}: {figures.spend} spent"
-    yield _compared(spent, row.total_change_percent, before)
-    yield _compared(f"{figures.waste} avoidable or lost", row.waste_change_percent, before)
+    then = lists.amounts_of(row.before) if row.before else NO_AMOUNTS
+    yield _compared(spent, figures.spend, then.spend, before)
+    yield _compared(f"{figures.waste} avoidable or lost", figures.waste, then.waste, before)
     if row.projected_usd:
-        yield f"at this rate {usd(row.projected_usd)} spent by {row.last_day}"
+        yield f"at this rate {lists.projected(row)} spent by {row.last_day}"
 
 
-def _compared(said: str, percent: Decimal | None, before: str) -> str:
+def _compared(said: str, now: Figure, then: Figure, before: str) -> str:
+    percent = percent_change(now, then, places=0)
     if percent is None:
         return said
-    shown = f"{abs(percent):,.0f}%"
+    shown = percent.replace("+", "").replace("-", "")
     if shown == "0%":
         return f"{said}, as much as {before}"
-    return f"{said}, {shown} {'more' if percent > 0 else 'less'} than {before}"
+    return f"{said}, {shown} {'less' if '-' in percent else 'more'} than {before}"

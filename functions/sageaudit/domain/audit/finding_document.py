@@ -111,14 +111,15 @@ def stands(finding: FindingDocument) -> bool:
 def most_usd(finding: FindingDocument) -> Decimal | None:
     """What it may save at most, as far as every view shows it; None where that is not known.
 
-    More than `saving_usd` where nothing is counted of a range. Where other fixes take a part of a
-    possible saving, its range is no longer known.
+    More than `saving_usd` where nothing is counted of a range, unless another finding covers it.
+    Where other fixes take a part of a possible saving, its range is no longer known.
     """
     share, span = finding["saving_usd"], finding["saving_range_usd"]
-    possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
-    if share is None or not span or (share and not (possible and share == span[0])):
+    if share is None or not span or not stands(finding):
         return share
-    return max(share, span[-1])
+    possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
+    open_end = not share or (possible and share == span[0])
+    return max(share, span[-1]) if open_end else share
 
 
 def finding_document(finding: Finding) -> FindingDocument:

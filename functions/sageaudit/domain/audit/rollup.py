@@ -14,7 +14,13 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import Outcomes, read_finding, stands
+from sageaudit.domain.audit.finding_document import (
+    FindingDocument,
+    Outcomes,
+    most_usd,
+    read_finding,
+    stands,
+)
 from sageaudit.domain.audit.judgement import Judged, Judgement, judged_together
 from sageaudit.domain.audit.spend_qualifier import is_upper_bound, lower_gaps
 from sageaudit.domain.audit.trials import TrialSavings
@@ -189,15 +195,20 @@ def _savings(
 def _merged_findings(
     children: Sequence[AuditDocument], severities: Severities
 ) -> Iterable[Finding]:
-    by_rule: dict[str, list[Finding]] = {}
+    by_rule: dict[str, list[FindingDocument]] = {}
     for child in children:
         for finding in filter(stands, child["findings"]):
-            by_rule.setdefault(finding["rule"], []).append(read_finding(finding))
-    return (_merged(findings, len(children), severities) for findings in by_rule.values())
+            by_rule.setdefault(finding["rule"], []).append(finding)
+    return (_merged(written, len(children), severities) for written in by_rule.values())
 
 
-def _merged(findings: Sequence[Finding], children: int, severities: Severities) -> Finding:
-    """Merges a rule's findings: text of the most expensive one, sum of their shares."""
+def _merged(written: Sequence[FindingDocument], children: int, severities: Severities) -> Finding:
+    """Merges a rule's findings: text of the most expensive one, sum of their shares.
+
+    What they may save at most is the end of its range.
+    """
+    findings = list(map(read_finding, written))
+    most = sum((most_usd(finding) or _ZERO for finding in written), _ZERO)
     dearest = max(findings, key=lambda finding: finding.saving_usd or _ZERO)
     rule, found = dearest.rule, dearest.found
     usd = whole_sum(finding.saving_usd for finding in findings)
@@ -217,7 +228,7 @@ def _merged(findings: Sequence[Finding], children: int, severities: Severities) 
         ),
         saving_usd=usd,
         alone_usd=None,
-        range_usd=None,
+        range_usd=(usd, most) if usd is not None and most > usd else None,
         estimated=any(finding.estimated for finding in findings),
         said_of=None,
     )

@@ -78,12 +78,16 @@ def account_title(report: AccountReport) -> str:
 def _waterfall(total: Sums) -> Markup | None:
     """By rule, the largest first; what rules beyond the first take is one step."""
     ranked = [(name, rule) for name, rule in ranked_rules(total) if rule.waste_usd]
-    steps: list[tuple[Child, Decimal, str]] = [
-        (name, rule.waste_usd, "avoidable" if rule.avoidable_usd >= rule.lost_usd else "lost")
+    steps: list[tuple[Child, Figure, str]] = [
+        (
+            name,
+            Figure(rule.waste_usd, estimated=bool(rule.estimated)),
+            "avoidable" if rule.avoidable_usd >= rule.lost_usd else "lost",
+        )
         for name, rule in ranked[:_STEPS]
     ]
-    if others := total.waste_usd - sum((usd for _, usd, _ in steps), _ZERO):
-        steps.append(("other rules", others, "avoidable"))
+    if others := total.waste_usd - sum((rule.waste_usd for _, rule in ranked[:_STEPS]), _ZERO):
+        steps.append(("other rules", Figure(others, estimated=bool(total.estimated)), "avoidable"))
     spend = ("Spend", of_sums(total).spend)
     title = "From spend to what was needed"
     return waterfall(title, spend, steps, "Needed, or not judged") if steps else None

@@ -120,7 +120,7 @@ def bar_table(label: str, titles: Sequence[str], rows: Sequence[BarRow]) -> Mark
 
 
 def waterfall(
-    label: str, whole: tuple[str, Figure], steps: Iterable[tuple[Child, Decimal, str]], rest: str
+    label: str, whole: tuple[str, Figure], steps: Iterable[tuple[Child, Figure, str]], rest: str
 ) -> Markup:
     """From the whole down to what was needed: each step is (name, dollars, class).
 
@@ -129,9 +129,10 @@ def waterfall(
     name, spend = whole
     total = left = spend.most or Decimal(0)
     rows = [BarRow(name, (Piece(total, "spent"),), (str(spend), ""), strong=True)]
-    for step, amount, kind in steps:
+    for step, found, kind in steps:
+        amount = found.usd or Decimal(0)
         left -= amount
-        size = Figure(abs(amount), estimated=spend.estimated)
+        size = replace(found, usd=abs(amount))
         shown = str(size).replace("$", "−$") if amount >= _CENT else str(size)
         part = share(amount, total) if total and amount > 0 else ""
         low = min(left, left + amount)

@@ -153,7 +153,7 @@ def _doubts(total: Sums) -> Markup | None:
     known = [
         (total.unpriced, "has", "have", "no known cost: they are not in the sums"),
         (total.incomplete, "lacks", "lack", "a part of the bill: sums are at least this much"),
-        (total.upper_bounds, "is", "are", "a spot run without billable seconds: at most this much"),
+        (total.upper_bounds, "has", "have", "no billable seconds: sums are at most this much"),
         (total.estimated, "is", "are", "billed at an estimated rate: sums are estimates"),
         (total.unauditable, "was", "were", "deleted or could not be described: not in the sums"),
     ]

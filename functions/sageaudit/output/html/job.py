@@ -141,8 +141,13 @@ def _listed(lines: Sequence[str], kind: str | None = None) -> Markup | None:
 
 def _money(document: AuditDocument) -> Markup | None:
     """The waterfall from the cost to what was needed; None where the cost is not known."""
+    estimated = bool(document["bill"]["estimated"])
     steps = [
-        (_step(part["slice"]), part["usd"], part["slice"].partition(":")[0])
+        (
+            _step(part["slice"]),
+            Figure(part["usd"], estimated=estimated),
+            part["slice"].partition(":")[0],
+        )
         for part in document["waterfall"]
         if part["slice"] != _REST and part["usd"]
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from rich.console import Console, Group, RenderableType
@@ -150,7 +151,8 @@ def _waterfall(document: AuditDocument, console: Console) -> Table | None:
     for part in slices:
         bar = _full(console) * _cells(abs(part["usd"]), largest, console)
         style = "green" if part["slice"] == "rest" else "red"
-        cost = str(Figure(part["usd"], estimated=estimated))
+        rest = replace(found.spend, usd=part["usd"])
+        cost = str(rest if part["slice"] == "rest" else Figure(part["usd"], estimated=estimated))
         table.add_row(Text(terminal(part["slice"])), Text(bar, style), cost)
     for word, figure in zip(("avoidable", "lost", "possible"), found[1:4], strict=True):
         note = Text("worth a trial" if word == "possible" else "", "dim")

@@ -34,6 +34,10 @@ class Amounts(NamedTuple):
         return together((self.avoidable, self.lost))
 
 
+NO_AMOUNTS = Amounts(*[Figure(None)] * 5)
+"""Those of days that the history does not cover."""
+
+
 @dataclass(frozen=True, slots=True)
 class Doubts:
     """Why figures are not exact.

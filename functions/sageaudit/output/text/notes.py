@@ -11,6 +11,7 @@ from sageaudit.domain.audit.bill_document import BillDocument, LineDocument, gap
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
 from sageaudit.domain.audit.finding_document import NotApplicableDocument
 from sageaudit.domain.audit.judgement import USE_CODES
+from sageaudit.domain.audit.spend_qualifier import is_upper_bound
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.job.job import duration
@@ -151,7 +152,8 @@ def phase_cost(phase: PhaseDocument, bill: BillDocument) -> str:
         return "not charged" if phase["not_billed_because"] else "not billed"
     if bill["basis"] == "prepaid":
         return "prepaid"
-    return str(Figure(phase["usd"], estimated=bool(bill["estimated"])))
+    bound = is_upper_bound(bill) and bool(phase["usd"])
+    return str(Figure(phase["usd"], estimated=bool(bill["estimated"]), at_most=bound))
 
 
 def phase_notes(phases: Iterable[PhaseDocument]) -> list[str]:

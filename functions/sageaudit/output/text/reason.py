@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC
 from decimal import Decimal
 from typing import NamedTuple
@@ -46,7 +47,8 @@ def message_headline(family: str, document: AuditDocument, decision: AlertDecisi
     if decision.corrects:
         return f"Correction: {family} wasted {_corrected(document, decision)}"
     if dear := decision.dearer:
-        return f"{family} cost {usd(dear.cost_usd)} in one run, expected {usd(dear.expected_usd)}"
+        cost = replace(of_document(document).spend, usd=dear.cost_usd)
+        return f"{family} cost {cost} in one run, expected {usd(dear.expected_usd)}"
     if decision.month is None:
         said = idle_headline(document) if decision.idle else headline(document)
         return f"{family}: {said}"

@@ -120,7 +120,7 @@ FROM runs WHERE NOT rollup""",
     f"""
 CREATE VIEW job_findings AS SELECT
     f.rule_id, f.rule, f.severity, f.confidence, f.bucket,
-    f.saving_micro_usd / 1e6 AS saving_usd,
+    f.saving_micro_usd / 1e6 AS saving_usd, f.saving_up_to_micro_usd / 1e6 AS saving_up_to_usd,
     f.summary, f.fix, r.job, r.kind, r.account, r.region, r.family, r.owner, r.ended_at, r.rollup,
     {_ARN} AS arn, r.run_key
 FROM findings AS f JOIN runs AS r ON r.run = f.run""",

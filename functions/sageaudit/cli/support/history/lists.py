@@ -15,12 +15,14 @@ from sageaudit.domain.audit.sums import RuleSums
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.amounts import (
     IN_ITS_JOBS,
+    NO_AMOUNTS,
     Amounts,
     Doubts,
     amounts,
     doubts_of,
     of_rule,
 )
+from sageaudit.output.text.headline import judged_figure
 from sageaudit.output.text.money import DOWN, UNKNOWN, Figure, difference, percent_change
 from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.words import NO_OWNER, NO_TYPE
@@ -93,20 +95,40 @@ def _saving(name: str, most: str = "") -> Callable[[AuditRow], Figure]:
 
 def _before(name: str) -> Callable[[Total | SpendChange], Figure]:
     """A figure of the days before."""
-    unknown = Figure(None)
-    return lambda row: getattr(amounts_of(row.before), name) if row.before else unknown
+    return lambda row: getattr(amounts_of(row.before) if row.before else NO_AMOUNTS, name)
 
 
 def _change(name: str) -> Callable[[Total], str]:
     """`+12.5%`, "about" unless both are exact; dollars where the period before had none."""
 
     def cell(row: Total) -> str:
-        if row.before is None:
-            return "-"
-        now, before = (getattr(amounts_of(one), name) for one in (row, row.before))
-        return percent_change(now, before) or (now.usd and difference(now, before)) or "-"
+        now, before = _figure(name)(row), _before(name)(row)
+        return percent_change(now, before) or (now.most and difference(now, before)) or "-"
 
     return cell
+
+
+def projected(row: Total) -> Figure:
+    """The spend of a period that lasts, as exactly as that of its days so far is known."""
+    return replace(amounts_of(row).spend, usd=row.projected_usd)
+
+
+def _an_hour(row: Total) -> Figure:
+    """A ratio of the spend, and as exact as it."""
+    return replace(amounts_of(row).spend, usd=row.usd_per_hour)
+
+
+def _waste_percent(row: AuditRow | Total) -> str:
+    """`12.5%`, `up to 81.8%`, `unknown`: of the bill, or of the judged spend."""
+    waste, least = amounts_of(row).waste, row.waste_percent
+    if least is None:
+        return UNKNOWN
+    base_usd = row.total_usd if isinstance(row, AuditRow) else row.judged_usd
+    most = 100 * (waste.most or 0) / base_usd if base_usd else least
+    low, high = (f"{percent:,.1f}%" for percent in (least, most))
+    if low == high:
+        return low
+    return f"{low} to {high}" if least else f"up to {high}"
 
 
 def _jobs(row: SpendChange) -> str:
@@ -200,7 +222,7 @@ _OF_AN_AUDIT = (
     Field("waiting_s", "seconds", "Waiting"),
     Field("interrupted_s", "seconds", "Interrupted"),
     Field("reason"),
-    Field("waste_percent", "percent", "Waste %"),
+    Field("waste_percent", "percent", "Waste %", _waste_percent),
     Field("instance_hours", "hours"),
     Field("gpu_hours", "hours", "GPU hours"),
     Field("idle_gpu_hours", "hours", "Idle GPU hours"),
@@ -247,11 +269,11 @@ _OF_SUMS = (
     Field("jobs", "count"),
     Field("failed", "count"),
     *_AMOUNTS,
-    Field("waste_percent", "percent", "Waste %"),
+    Field("waste_percent", "percent", "Waste %", _waste_percent),
     Field("failed_percent", "percent", "Failed %"),
     Field("share_percent", "percent", "Share"),
     Field("cumulative_percent", "percent", "So far"),
-    Field("judged_usd", "usd", "Judged"),
+    Field("judged_usd", "usd", "Judged", lambda row: judged_figure(row.sums)),
     Field("unauditable", "count"),
     Field("not_judged", "count"),
     Field("partly_judged", "count"),
@@ -261,6 +283,7 @@ _OF_SUMS = (
     Field("estimated", "count"),
     Field("avoidable_unknown", "count"),
     Field("lost_unknown", "count"),
+    Field("possible_unknown", "count"),
     Field("avoidable_up_to_usd", "usd"),
     Field("possible_up_to_usd", "usd"),
 )
@@ -285,7 +308,7 @@ _OF_A_USAGE_TYPE = (
 )
 _OF_RUN_SUMS = (
     Field("instance_hours", "hours"),
-    Field("usd_per_hour", "usd", "An hour"),
+    Field("usd_per_hour", "usd", "An hour", _an_hour),
     Field("gpu_hours", "hours", "GPU hours"),
     Field("idle_gpu_hours", "hours", "Idle GPU hours"),
     Field("idle_percent", "percent", "Idle %"),
@@ -300,7 +323,7 @@ _OF_A_PERIOD = (
     Field("first_day", "day"),
     Field("last_day", "day"),
     Field("over", "flag"),
-    Field("projected_usd", "usd", "Projected"),
+    Field("projected_usd", "usd", "Projected", projected),
     Field("total_before_usd", "usd", "Spend before", _before("spend")),
     Field("spend_qualifier_before", heading="Known before"),
     Field("total_change_percent", "percent", "Change", _change("spend")),

@@ -134,7 +134,7 @@ def _of_spend(sums: Sums) -> str:
         (sums.unpriced, "of unknown cost, not in it"),
         (sums.unauditable, "not audited, not in it"),
         (sums.incomplete, "billed only in part"),
-        (sums.upper_bounds, "billed at most as much"),
+        (sums.upper_bounds, "at an upper bound"),
         (sums.estimated, "at estimated rates"),
     )
     return "; ".join(f"{counted(count, 'job')} {words}" for count, words in parts if count)
