@@ -201,9 +201,10 @@ def test_partiql_finds_items_by_the_keys_of_an_index(table: tuple[Any, str], lin
 
 
 def _holds(item: dict[str, Any], attribute: str, operator: str, operands: str) -> bool:
-    value, words = item[attribute]["S"], re.findall(r"'([^']*)'", operands)
+    value: str = item[attribute]["S"]
+    words = re.findall(r"'([^']*)'", operands)
     if operator == "BETWEEN":
-        return str(words[0]) <= value <= str(words[1])
+        return bool(words[0] <= value <= words[1])
     return value in words
 
 

@@ -439,6 +439,17 @@ def test_the_limit_of_a_spot_jobs_whole_time_is_named() -> None:
     assert "Next: copy checkpoints out, or start the next run with a higher limit" in one.cards[0]
 
 
+def test_a_job_that_does_nothing_is_not_told_to_take_a_higher_limit() -> None:
+    """It would only wait longer."""
+    limits = {"MaxRuntimeInSeconds": 432_000, "MaxWaitTimeInSeconds": 14_400}
+    one = Watch(
+        Run(uses=((60, BUSY), (900, HUNG)), more={**SPOT_LEFT, "StoppingCondition": limits})
+    )
+    assert "limit" in one.said(215)[-1]
+    assert "higher limit only lets it wait longer" in one.cards[-1]
+    assert "start the next run" not in one.cards[-1]
+
+
 def test_one_message_goes_where_each_of_its_kinds_goes() -> None:
     """And says that all may be lost."""
     routes = Routes(("sns",), (Route(rule="limit-hit", to=("vision",)),))

@@ -201,7 +201,11 @@ def _limit_lines(running: RunningJob) -> Iterator[CardLine]:
     lost = f"{part} may hold a part" if part else "no checkpoints are set, so all may be lost"
     whole = duration(Decimal(limit.seconds)) if limit else "unknown"
     yield CardLine(f"{whole}, and cannot be raised while it runs; {lost}", "The limit")
-    yield CardLine("copy checkpoints out, or start the next run with a higher limit", "Next")
+    is_idle = running.idle is not None and running.idle.since is not None
+    step = "start the next run with a higher limit"
+    if is_idle:
+        step = "read its log for what it waits for: a higher limit only lets it wait longer"
+    yield CardLine(f"copy checkpoints out, or {step}", "Next")
 
 
 _LINES = {
