@@ -11,6 +11,7 @@ from sageaudit.adapters.history import rows
 from sageaudit.adapters.history.stored_document import digest_of
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Detail, Entry, Head, RunQuery, earlier_run
+from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.ports import History
@@ -147,6 +148,7 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
         fingerprint="f" * 64,
         finding_ids=("SA-gpu-underused",),
         judged=Judged.YES,
+        spend_qualifier=SpendQualifier.EXACT,
         severity=Severity.MEDIUM,
         duration_s=6900,
         waiting_s=300,

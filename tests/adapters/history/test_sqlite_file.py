@@ -174,7 +174,7 @@ def test_a_file_of_something_else_is_not_changed(
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("version", [5, 7])
 def test_a_file_of_another_version_is_left_alone(
     sql: sqlite3.Connection, recorded: Path, version: int
 ) -> None:

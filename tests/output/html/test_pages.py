@@ -94,7 +94,10 @@ def test_the_page_says_what_to_change_first(account: AccountReport) -> None:
     cards = re.findall(
         r'<article class="card">.*?</article>', join(account_body(account)), re.DOTALL
     )
-    shown = [usd(re.findall(r"<strong>(?:about )?(.*?)(?: or more)?</strong>", card)[0]) for card in cards]
+    shown = [
+        usd(re.findall(r"<strong>(?:about )?(.*?)(?: or more)?</strong>", card)[0])
+        for card in cards
+    ]
     rules = [rule for sums in account.by[0].sums.values() for rule in sums.rules.values()]
     most = max(rule.waste_usd for rule in rules)
     assert len(cards) == 3

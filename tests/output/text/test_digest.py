@@ -135,7 +135,8 @@ Snooze 30 days: sageaudit advice snooze nlpfinet
             unsent=(),
             route=Route(owner="ana"),
         ),
-        """Week to 2026-11-22: $3,870.02 or more, about 3.4 times the week before: llm dearer +$2,611.00
+        """Week to 2026-11-22: $3,870.02 or more, about 3.4 times the week before: llm dearer\
+ +$2,611.00
 Only: owner ana
 Spend: 351 jobs, 29% judged
 Avoidable: $252.30 or more, lost: $2,410.00 or more

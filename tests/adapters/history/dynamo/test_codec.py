@@ -59,6 +59,7 @@ def test_a_head_has_the_attributes_of_the_data_model() -> None:
             "found": ["gpu-idle"],
         },
         "judged": "yes",
+        "spend_qualifier": "exact",
         "severity": "medium",
         "sums": {},
         "tags": {"team": "growth", "project": None},
@@ -81,6 +82,7 @@ def test_a_finding_has_the_attributes_of_the_data_model() -> None:
         "family": "training/resnet",
         "ended_at": "2026-11-20T12:00:00.000000Z",
         "summary": "The GPU was busy 8 % of 50 minutes.",
+        "saving_up_to_usd": Decimal("1.500000"),
     }
     assert item == {
         "pk": f"JOB#{key().arn}#1795168800000",
