@@ -31,7 +31,7 @@ def test_a_history_becomes_the_page_of_its_account(run: Run, scanned: Path, tmp_
     path = tmp_path / "account.html"
     done = run("report", "--history", scanned, "--since", LONG, "-o", path)
     assert done.exit_code == 0, done.stderr
-    news = "about $33.12 or more: about $11.40 was avoidable and about $0.16 was lost."
+    news = "up to about $33.12: about $11.40 or more was avoidable and about $0.16 was lost."
     assert news in path.read_text()
 
 

@@ -148,11 +148,11 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
         fingerprint="f" * 64,
         finding_ids=("SA-gpu-underused",),
         judged=Judged.YES,
+        spend_qualifier=SpendQualifier.EXACT,
         severity=Severity.MEDIUM,
         duration_s=6900,
         waiting_s=300,
         instance="1 x ml.g5.2xlarge",
-        spend_qualifier=SpendQualifier.EXACT,
         sums=Sums(
             jobs=1,
             total_usd=Decimal("4.545"),
