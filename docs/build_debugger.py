@@ -81,7 +81,7 @@ _NOT_SEEN = {
     "IOBottleneck": "CloudWatch has no I/O wait; gpu-starved shows its effect, not its cause",
     "StepOutlier": "only the framework knows steps: CloudWatch has none",
     "LoadBalancing of single GPUs": "CloudWatch sums the GPUs of an instance: we compare hosts",
-    "GPUMemoryIncrease": "a rise costs nothing; memory that is full ends the job: failed-spend",
+    "GPUMemoryIncrease": "a rise costs nothing; one that ends a job is named by failed-spend",
     "changes within a minute": "a mean over 60 s hides the 500 ms samples behind threshold_p5",
     "OverallSystemUsage, OverallFrameworkMetrics": "they are statistics and never find an issue",
 }

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from sageaudit.cli.main import commands
-from sageaudit.rules.card import FamilyCase, JobCase
+from sageaudit.rules.card import Case, FamilyCase, JobCase
 from sageaudit.rules.catalogue import load
 from tests.fakes.command_line import Run
 from tests.fakes.jobs import training_answer, transition
@@ -24,7 +24,7 @@ FSX_SPOT = DATA / "training-073-m5-4xlarge-spot-fsx-completed.json"
 UNJUDGED = FSX_SPOT
 """A job of $3.79 without metrics."""
 FAILED = DATA / "training-020-c4-8xlarge-x2-failed.json"
-JOB_SCOPES = {JobCase, FamilyCase}
+JOB_SCOPES = {Case, JobCase, FamilyCase}
 UNFINISHED = [DATA / "processing-070-inprogress.json", DATA / "tuning-010-inprogress.json"]
 
 

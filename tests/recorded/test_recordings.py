@@ -21,7 +21,7 @@ from sageaudit.domain.job.kept import keep
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import FamilyCase, JobCase
+from sageaudit.rules.card import Case, FamilyCase, JobCase
 from sageaudit.rules.judge import RULE_FAILED
 from tests.fakes.recorded import everything, files, of_file, one
 
@@ -107,7 +107,7 @@ def test_a_recorded_jobs_document_is_plain_json(stem: str) -> None:
 @EVERY
 def test_every_rule_answers_every_recorded_job_once(stem: str) -> None:
     """Found, Clear, Unknown or NotApplicable; unfinished jobs are Unknown throughout."""
-    judging = {r.name.name for r in catalogue.load() if r.scope in {JobCase, FamilyCase}}
+    judging = {r.name.name for r in catalogue.load() if r.scope in {Case, JobCase, FamilyCase}}
     for item in of_file(stem):
         outcomes = item.outcomes()
         assert set(outcomes) == judging

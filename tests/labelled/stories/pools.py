@@ -39,13 +39,19 @@ class Loop:
         return pools + sum(WARM_DOWNLOADING_S if one else COLD_DOWNLOADING_S for one in warm)
 
 
-def looped(name: str, loop: Loop, *wasteful: str, either: tuple[str, ...] = ()) -> Story:
+def looped(
+    name: str,
+    loop: Loop,
+    *wasteful: str,
+    either: tuple[str, ...] = (),
+    fine: tuple[str, ...] = (),
+) -> Story:
     """The story of a loop's runs."""
 
     def tell(seed: int) -> list[Json]:
         return recordings(name, loop, seed)
 
-    return Story(name, tell, frozenset(wasteful), frozenset(either), kind=FAMILY)
+    return Story(name, tell, frozenset(wasteful), frozenset(either), frozenset(fine), kind=FAMILY)
 
 
 def recordings(name: str, loop: Loop, seed: int) -> list[Json]:
@@ -97,6 +103,7 @@ STORIES = (
     looped("an-edit-loop-that-waits-for-new-machines-each-time", Loop(0, (*MINUTES, None)),
         "warm-pool-candidate", either=("image-pull-heavy",)),
     looped("the-same-loop-once-an-hour", Loop(0, (3100, 3300, 2900, 3200, 3000, None)),
-        either=("image-pull-heavy",)),
-    looped("long-runs-that-begin-at-once", Loop(0, (20, 25, 15, 30, 20, None), 600)),
+        either=("image-pull-heavy",), fine=("warm-pool-candidate",)),
+    looped("long-runs-that-begin-at-once", Loop(0, (20, 25, 15, 30, 20, None), 600),
+        fine=("warm-pool-candidate",)),
 )  # fmt: skip

@@ -6,9 +6,13 @@ from tests.labelled.machine import Plot, alike
 from tests.labelled.story import BUSY_A10G, story
 
 _ENCRYPTED = {"EnableInterContainerTrafficEncryption": True}
+_PLAIN = {"EnableInterContainerTrafficEncryption": False}
 
 STORIES = (
     story("two-hosts-encrypt-every-gradient",
         Plot("ml.g5.xlarge", alike(2, replace(BUSY_A10G, minutes=90)), describe=_ENCRYPTED),
         "requirement-not-met"),
+    story("two-hosts-send-their-gradients-as-they-are",
+        Plot("ml.g5.xlarge", alike(2, replace(BUSY_A10G, minutes=90)), describe=_PLAIN),
+        fine=("requirement-not-met",)),
 )  # fmt: skip
