@@ -201,10 +201,8 @@ def test_partiql_finds_items_by_the_keys_of_an_index(table: tuple[Any, str], lin
 
 
 def _holds(item: dict[str, Any], attribute: str, operator: str, operands: str) -> bool:
-    value, words = item[attribute]["S"], re.findall(r"'([^']*)'", operands)
-    if operator == "BETWEEN":
-        return str(words[0]) <= value <= str(words[1])
-    return value in words
+    value, words = str(item[attribute]["S"]), re.findall(r"'([^']*)'", operands)
+    return words[0] <= value <= words[1] if operator == "BETWEEN" else value in words
 
 
 def _parsed(line: str) -> tuple[Any, str, dict[str, Any]]:

@@ -42,8 +42,8 @@ def asked() -> Iterator[tuple[Any, DynamoHistory]]:
 def test_a_page_reads_its_rows_and_no_more(asked: tuple[Any, DynamoHistory], of: str) -> None:
     """A day's shards together read about twice the page.
 
-    A head of these made-up audits has 1.1 KB: 21 of them are 23 KB, which is 6 half units. A finding
-    has 0.6 KB: 4 half units.
+    A head of these made-up audits has 1.1 KB: 21 of them are 23 KB, which is 6 half units. Findings
+    have 0.6 KB: 4 half units.
     """
     client, history = asked
     with consumed(client) as cost:
