@@ -270,7 +270,7 @@ def test_an_audit_of_the_file_that_cannot_be_read_stops_no_other(
     with sqlite3.connect(path) as sql:
         sql.execute(
             "UPDATE audits SET document = '{' WHERE run ="
-            " (SELECT run FROM runs WHERE name = 'train-190')"
+            " (SELECT run FROM runs WHERE job = 'train-190')"
         )
     found = deployed("--from-history", path, "--yes")
     assert (found.exit_code, "2 written to history-" in found.stderr) == (0, True), found.stderr

@@ -224,7 +224,7 @@ def rows(count: int = AUDITS, kept: Path | None = None) -> Iterator[Row]:
         "kB",
         "JSON of the document",
         statistics.median(len(to_json(one.document).encode()) for one in recorded()) / 1000,
-        "at most 3 kB",
+        "at most 6 kB",
     )
     with tempfile.TemporaryDirectory() as folder:
         path, plain = kept or Path(folder, "history.db"), Path(folder, "plain.db")
@@ -240,7 +240,7 @@ def rows(count: int = AUDITS, kept: Path | None = None) -> Iterator[Row]:
             with SqliteHistory(path) as history:
                 fill(history, audits(count))
         size = path.stat().st_size / count / 1000
-        yield Row("an audit in SQLite", size, "kB", "a table of documents", peer_kb, "at most 3 kB")
+        yield Row("an audit in SQLite", size, "kB", "a table of documents", peer_kb, "at most 6 kB")
         yield from _questions(path)
 
 

@@ -32,7 +32,7 @@ OWN_MONTH_USD, OWN_JOB_USD = Decimal("6.45"), Decimal("0.00068")
 """What a deployment costs a month and a job: the table of docs/before-you-deploy.md."""
 OWN_AUDIT_USD = Decimal("0.00036")
 """The same of a job that was not watched while it ran."""
-OWN_WRITE_USD = Decimal("0.00012")
+OWN_WRITE_USD = Decimal("0.00013")
 """What of a job's cost is for DynamoDB: its writes, and a year of storage."""
 
 
