@@ -52,7 +52,7 @@ def test_only_the_command_that_runs_is_imported(tmp_path: Path) -> None:
     started: tuple[tuple[tuple[str, ...], set[str], int], ...] = (
         (("--version",), set(), 14),
         ((), set(), 14),
-        (("rules", "gpu-idle"), {"rules"}, 195),
+        (("rules", "gpu-idle"), {"rules"}, 205),
         (("audit", "--recording", str(FAILED), "--history", history), {"audit"}, 265),
         (("history", "--history", history), {"history"}, 148),
     )

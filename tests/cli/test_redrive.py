@@ -214,7 +214,7 @@ def test_a_channel_that_is_not_set_up_keeps_its_notices(calls: AwsCalls, redrive
     stack.put("notices", notice("a", "sns"), reason="no_channel", why="x")
     stack.put("notices", notice("b", "slack"), reason="no_channel", why="x")
     assert "slack is not set up" in redrive("notices", "--dry-run").stdout
-    assert "moved 1 letter to SageAudit-slack, 1 stay" in redrive("notices").stderr
+    assert "moved 1 letter to SageAudit-sns, 1 stay" in redrive("notices").stderr
     assert stack.bodies("NoticesQueueUrlSns") == [notice("a", "sns")]
     assert stack.left("notices") == 1
 

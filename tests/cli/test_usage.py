@@ -95,7 +95,7 @@ WRONG = [
     ("scan --since 9999-01-01", 2, "is in the future"),
     (f"scan --until {TODAY + timedelta(days=1)}", 2, "is in the future"),
     ("scan --since 456d", 2, "CloudWatch metrics are kept for 455 days"),
-    (f"scan --since 2d --until {TODAY - timedelta(days=9)}", 2, "is not before --until"),
+    (f"scan --since {TODAY} --until {TODAY - timedelta(days=9)}", 2, "is not before --until"),
     ("scan --region eu-wset-1", 2, "did you mean eu-west-1?"),
     ("prices ml.g5.xlrage", 2, "did you mean ml.g5.xlarge?"),
     (f"what-if --recording {RECORDING} --type g5.xlarge", 2, "did you mean ml.g5.xlarge?"),

@@ -139,6 +139,7 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
         total_usd=Decimal("4.545"),
         avoidable_usd=Decimal("1.5"),
         lost_usd=Decimal(0),
+        possible_usd=Decimal(0),
         top_rule="gpu-underused",
         unauditable=None,
         digest=digest_of(WAITING.document),
@@ -164,7 +165,9 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
 
 
 def _line(item: str, quantity: str, usd: str | None) -> dict[str, Any]:
-    return {"item": item, "quantity": Decimal(quantity), "usd": usd and Decimal(usd)}
+    known = {"quantity": Decimal(quantity), "usd": usd and Decimal(usd), "rate_usd": Decimal(2)}
+    of_price = dict.fromkeys(("usage_type", "unit", "price_kind", "note"))
+    return {"item": item, **known, **of_price}
 
 
 @pytest.mark.parametrize(

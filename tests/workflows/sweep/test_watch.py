@@ -294,7 +294,7 @@ PLAN = {
 
 @pytest.mark.parametrize(
     ("more", "costs"),
-    [(SPOT, "it costs at most $9.78 an hour"), (PLAN, "it holds 8 GPUs of prepaid capacity")],
+    [(SPOT, "it costs up to $9.78 an hour"), (PLAN, "it holds 8 GPUs of prepaid capacity")],
 )
 def test_a_figure_says_what_it_is(more: Mapping[str, Any], costs: str) -> None:
     """Spot costs less, and prepaid hours have no price."""

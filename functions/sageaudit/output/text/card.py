@@ -83,8 +83,9 @@ class MessageCard:
 
     @property
     def owner_shown(self) -> str:
-        """The owner's name, cut so that one row has it and the place."""
-        return middle(terminal(self.owner or NO_OWNER), WIDTH - len(self.place) - len(", "))
+        """The owner's name, cut so that one row has it and the place, if that leaves enough."""
+        room = max(WIDTH - len(self.place) - len(", "), len(NO_OWNER))
+        return middle(terminal(self.owner or NO_OWNER), room)
 
     @property
     def whose(self) -> str:

@@ -66,6 +66,7 @@ def test_a_head_has_the_attributes_of_the_data_model() -> None:
         "storage_usd": Decimal("0.02"),
         "instance": "1 x ml.g5.2xlarge",
         "spend_qualifier": "exact",
+        "possible_usd": Decimal("0.000000"),
     }
 
 
@@ -87,6 +88,7 @@ def test_a_finding_has_the_attributes_of_the_data_model() -> None:
         "family": "training/resnet",
         "ended_at": "2026-11-20T12:00:00.000000Z",
         "saving_usd": Decimal("1.500000"),
+        "saving_up_to_usd": Decimal("1.500000"),
         "summary": "The GPU was busy 8 % of 50 minutes.",
         "fix": 'ResourceConfig.InstanceType = "b"',
     }
