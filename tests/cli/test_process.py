@@ -53,8 +53,8 @@ def test_only_the_command_that_runs_is_imported(tmp_path: Path) -> None:
         (("--version",), set(), 14),
         ((), set(), 14),
         (("rules", "gpu-idle"), {"rules"}, 205),
-        (("audit", "--recording", str(FAILED), "--history", history), {"audit"}, 265),
-        (("history", "--history", history), {"history"}, 148),
+        (("audit", "--recording", str(FAILED), "--history", history), {"audit"}, 285),
+        (("history", "--history", history), {"history"}, 158),
     )
     for words, loaded, most in started:
         done = subprocess.run(

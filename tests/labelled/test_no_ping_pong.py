@@ -252,7 +252,7 @@ def on_cpus(dice: random.Random) -> Plot:
     memory = float(kind.memory_gib) * dice.random() ** 2
     work = Doing(70, cores=max(kind.vcpu * share, 0.3), gib=memory, jitter=jitter)
     hosts = ((work,),) * dice.choice((1, 1, 1, 2, 5))
-    return Plot(kind.name, hosts, image=SKLEARN, name=f"cpu-{kind.name}")
+    return Plot(kind.name, hosts, image=SKLEARN, name=f"cpu-{kind.name.replace('.', '-')}")
 
 
 def on_gpus(dice: random.Random) -> Plot:
@@ -269,7 +269,9 @@ def on_gpus(dice: random.Random) -> Plot:
         gpu_gib=(memory,) * used,
         jitter=dice.choice((0.02, 0.1, 0.4)),
     )
-    return Plot(kind.name, ((work,),) * dice.choice((1, 1, 1, 2)), name=f"gpu-{kind.name}")
+    return Plot(
+        kind.name, ((work,),) * dice.choice((1, 1, 1, 2)), name=f"gpu-{kind.name.replace('.', '-')}"
+    )
 
 
 def steps(document: Json, dice: random.Random) -> Iterator[tuple[Way, Json]]:

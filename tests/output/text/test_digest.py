@@ -112,6 +112,7 @@ Open: the dearest of 30 days
 2. ranker: about $210: InstanceType = ml.g6e.4xlarge (rankerab)
 3. speech-asr-large: about $120: InstanceType = ml.g6e.4xlarge (speechas)
 4. old-embedder: about $40: InstanceType = ml.g6e.4xlarge (oldembed)
+5. churn: about $22: InstanceType = ml.g6e.4xlarge (churnabc)
 Taken: 2 in 180 days; 1 measured: $84.00 saved in 6 runs; 1 withdrawn
 Snoozed: 1, $120.00 in 30 days
 Open for 60 days: 2, $330.00 in 30 days
