@@ -57,7 +57,7 @@ QUESTIONS = {
     ),
     "4 How much of October was waste?": (
         "by month --since 2026-10 --fields period,total_usd,avoidable_usd,lost_usd,waste_percent",
-        f"2026-10 {LAST_MONTH} $12.00 or more $70.00 7.4% | $1,106.00 of {LAST_MONTH} judged: 4 of 6 jobs",
+        f"2026-10 {LAST_MONTH} $12.00 or more $70.00 7.4% | of {LAST_MONTH} judged: 4 of 6 jobs",
     ),
     "5 Instances, storage, warm pools?": (
         "by month --since last-month --fields period,storage_usd,warm_pool_usd",
@@ -137,7 +137,7 @@ QUESTIONS = {
     ),
     "26 Everything as CSV?": (
         "export --since last-month -o - --format csv",
-        ",30.000000,exact,0.000000,0.000000, | ,code error,100.000000,7.000000, | ended_at,job,kind",
+        ",30.000000,exact,0.000000, | ,code error,100.000000,7.000000, | ended_at,job,kind",
     ),
     "27 What happened with a job?": ("show bert-1012 --output json", '"total_usd":70'),
     "28 On which evidence is it called waste?": (

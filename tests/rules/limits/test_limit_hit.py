@@ -40,6 +40,23 @@ def idle_after(minutes: int, period_s: int = 60) -> Any:
     return lines(series(Metric.CPU, points, period_s=period_s))
 
 
+def cut_after(seconds: int) -> Job:
+    """A run on ml.m5.xlarge that this limit ended, with nothing left."""
+    return ran(
+        seconds,
+        status="Stopped",
+        secondary_status="MaxRuntimeExceeded",
+        left_artifact=False,
+        max_runtime_s=seconds,
+    )
+
+
+def idle_at_end(seconds: int, idle_s: int) -> Any:
+    """Two of four cores busy, but for the last seconds."""
+    points = [200.0 if at * 60 < seconds - idle_s else 4.0 for at in range(seconds // 60)]
+    return lines(series(Metric.CPU, points))
+
+
 test_cases = cases(
     RULE,
     "A run that was idle for most of its time says so first and gets no longer limit.",
@@ -52,6 +69,11 @@ test_cases = cases(
         idle_after(29)),
     row(finds("MaxRuntimeInSeconds ended…", usd="0.235645", fix=[CHECKPOINTS, 7200],
         first_step="", lacks="idle_s"), cut(), idle_after(30)),
+    "A run that was idle for its last hour waited when its limit ended it, whatever came before.",
+    row(finds("The run was idle from minute 90 on, for 1 h…", fix=[CHECKPOINTS],
+        first_step="Read its log…a longer limit…"), cut_after(9000), idle_at_end(9000, 3600)),
+    row(finds("MaxRuntimeInSeconds ended…", lacks="idle_s"), cut_after(9000),
+        idle_at_end(9000, 3540)),
     "An idle processing job has no parameter to change. Nor is its limit raised.",
     row(finds("The run was idle from minute 10 on…", fix=[]), cut(kind=JobKind.PROCESSING,
         status="Failed", secondary_status=None, failure="MaxRuntimeExceeded", left_artifact=None,

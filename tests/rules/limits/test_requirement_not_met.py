@@ -163,6 +163,8 @@ test_jobs = cases(
         SPOT, search({})),
     row(finds("…: TrainingJobDefinitions[1].EnableManagedSpotTraining is false (required: true)."),
         SPOT, search(SPOT, {"EnableManagedSpotTraining": False})),
+    "Spot needs its longest wait, without which AWS refuses the request.",
+    row(finds("…", fix=[True, "<at least MaxRuntimeInSeconds>"]), SPOT, ran()),
     row(CLEAR, VPC, search({"VpcConfig": NETWORK}, {"VpcConfig": NETWORK})),
     row("unknown: setting_unknown…", SPOT, other(JobKind.TUNING)),
     row("not applicable: its tuning job is asked", SPOT, ran(

@@ -191,6 +191,7 @@ def _superseded(
 ) -> dict[str, str]:
     """By losing rule, the rule that wins its stage: the largest saving alone, of the surest ones.
 
+    One that may save nothing wins over none that saves something, however sure it is.
     Fewer instances that take over work, and another type chosen for the work recorded before,
     compete with each other: whether the type could do both is unknown.
     """
@@ -200,7 +201,13 @@ def _superseded(
         for name, found in pairs
         if found.change and name.name not in subsumed and name.name not in exempt
     ]
-    rivals.sort(key=lambda pair: (*pair[1].unsure, -(alone[pair[0].id] or _ZERO)))
+    rivals.sort(
+        key=lambda pair: (
+            not alone[pair[0].id],
+            *pair[1].unsure,
+            -(alone[pair[0].id] or _ZERO),
+        )
+    )
     count, instance_type, purchase = (
         [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
         for stage in _ONE_WINNER

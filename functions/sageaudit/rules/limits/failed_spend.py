@@ -11,7 +11,8 @@ Saving: The whole bill of the run, as lost. A resumed run may keep a part of the
     CheckpointConfig, a sign of the script's own checkpoints or of outputs that it writes to S3
     itself, or Continuous uploads of a processing job. How much is not recorded, so up to the whole
     bill is lost, and 0 is counted. A run that failed before its training began, and a trial of a
-    tuning job, are lost completely. If the run was idle for most of its time, that is said first.
+    tuning job, are lost completely. If the run was idle for most of its
+    time, or for its last hour, that is said first.
 When it is wrong: A job that writes its results or its checkpoints itself (to S3, a database, a
     tracker) may have left something. Two kinds of runs are not lost: a trial that its tuning job
     stopped early, and a run that a time limit ended with an artifact or checkpoints. If a limit
@@ -35,7 +36,7 @@ from sageaudit.domain.job.failure import is_trial, may_resume_from, reason_class
 from sageaudit.domain.job.phases import is_work
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import MemoryFailure, memory_failure, not_lost, retry_fix
-from sageaudit.rules.limits.idle_run import IdleRun, mostly_idle
+from sageaudit.rules.limits.idle_run import IdleRun, idle_run
 from sageaudit.rules.limits.memory_growth import GROWTH_THRESHOLDS
 
 _READ = (
@@ -65,7 +66,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     memory = memory_failure(case)
     kept = _kept(job)
     lost = api.lost_up_to if kept else api.lost
-    retry, idle = retry_fix(job), mostly_idle(case)
+    retry, idle = retry_fix(job), idle_run(case)
     summary = _summary(job, memory, kept)
     return lost(
         f"{idle.sentence} {summary}" if idle else summary,

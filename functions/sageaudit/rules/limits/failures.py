@@ -74,7 +74,8 @@ def memory_failure(case: api.FamilyCase) -> MemoryFailure | None:
     metric = api.Metric.GPU_MEMORY if on_gpu else api.Metric.MEMORY
     word, key = ("GPU memory", "gpu_memory") if on_gpu else ("host memory", "host_memory")
     last = _last_percent(case, metric)
-    larger = _larger(case, on_gpu=on_gpu)
+    # a larger type only delays the failure of what keeps growing
+    larger = None if growth else _larger(case, on_gpu=on_gpu)
     return MemoryFailure(
         clause=_clause(word, last, (case.whole.gpus or 1) if on_gpu else 1, growth),
         advice=_FIND_GROWTH if growth else _ADVICE[whose],

@@ -1,4 +1,4 @@
-"""What the rules on lost runs say first of a run that was idle for most of its time."""
+"""What rules on lost runs say first of one that was idle for most of its time, or at its end."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from sageaudit.rules import api
 
 _FROM_S = 600
 """Shorter stretches are ordinary: 10 minutes, as for an idle end."""
+_HANGS_FROM_S = 3600
+"""Idle for so long until it was ended, a run waited for something. Our choice."""
 _IN_MINUTES_BELOW = 100
 """A moment is given as a minute of the run up to here."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdleRun:
-    """Idle stretches that together are more than half of a run.
+    """Idle stretches that together are more than half of a run, or the last one of an hour.
 
     `idle_s`: their seconds. `since_s`: from when on the rest of the run was idle, in seconds after
     the first point; None where it worked again after most of them. `asleep`: no host kept even one
@@ -56,8 +58,8 @@ class IdleRun:
         return (self.since_s or 0) // 60
 
 
-def mostly_idle(case: api.JobCase) -> IdleRun | None:
-    """None for a run that worked for half of its time or more, or where that is not known."""
+def idle_run(case: api.JobCase) -> IdleRun | None:
+    """None for a run that worked for half of its time and until its end, or if that is unknown."""
     whole, period_s = case.whole, case.whole.period_s or 0
     if not period_s or period_s > COARSEST_PERIOD_S or not case.job.elapsed_s:
         return None
@@ -69,11 +71,14 @@ def mostly_idle(case: api.JobCase) -> IdleRun | None:
     still = {at for stretch in (tail, *idle_middle(whole)) for at in stretch}
     flags = [at in still or whole.idle(at) for at in range(whole.points)]
     stretches = [stretch for stretch in runs(flags) if len(stretch) * period_s >= _FROM_S]
-    idle_s = sum(map(len, stretches)) * period_s
-    if 2 * idle_s <= case.job.elapsed_s:
+    if not stretches:
         return None
+    idle_s = sum(map(len, stretches)) * period_s
     last = stretches[-1]
-    to_the_end = last.stop == whole.points and 2 * len(last) * period_s > idle_s
+    last_s = len(last) * period_s if last.stop == whole.points else 0
+    if 2 * idle_s <= case.job.elapsed_s and last_s < _HANGS_FROM_S:
+        return None
+    to_the_end = 2 * last_s > idle_s
     if to_the_end:
         stretches, idle_s = [last], len(last) * period_s
     asleep = all(whole.idle(at) for stretch in stretches for at in stretch)

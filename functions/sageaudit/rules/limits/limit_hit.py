@@ -7,7 +7,7 @@ Why it costs: A run that its limit ended is billed up to the limit, and all of i
 Saving: None with an artifact or checkpoints: the limit worked as planned. Else the whole bill is
     lost, or up to the whole bill if there are signs of the script's own checkpoints or of outputs
     that it writes to S3 itself. The loss is not counted again by failed-spend. If the run was idle
-    for most of its time, that is said first, and no longer limit is advised.
+    for most of its time, or for its last hour, that is said first, and no longer limit is advised.
 When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
     something. A trial that ended with its tuning job did its work: it is not judged.
 What to do: Raise the limit if the work needs it, and keep checkpoints, so that the next run
@@ -29,7 +29,7 @@ from sageaudit.domain.job.failure import (
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import not_lost
-from sageaudit.rules.limits.idle_run import mostly_idle
+from sageaudit.rules.limits.idle_run import idle_run
 
 _LONGEST_LIMIT_S = {api.JobKind.TRAINING: 2_419_200, api.JobKind.PROCESSING: 777_600}
 """28 and 9 days: the kinds of jobs that have a limit, and what AWS allows."""
@@ -80,7 +80,7 @@ def check(case: api.JobCase) -> api.Outcome:
     if left:
         caution = "The limit may be planned, and what it left can be used."
         return api.fact(summary, evidence, caution=caution)
-    idle = mostly_idle(case)
+    idle = idle_run(case)
     higher = () if idle else _higher_limit(job, limit, limit_s)
     continues = job.kind is not api.JobKind.TRAINING or part is not None
     spent = "This money is spent: the next run under this limit ends the same way."

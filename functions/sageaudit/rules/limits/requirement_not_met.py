@@ -20,7 +20,7 @@ Sources: botocore, CreateTrainingJobRequest, NetworkConfig, HyperParameterTraini
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -31,6 +31,8 @@ from sageaudit.domain.request.request import Request
 from sageaudit.rules import api
 
 _TAG = "Tags[{}].Value"
+_SPOT = "EnableManagedSpotTraining"
+_WAIT = "StoppingCondition.MaxWaitTimeInSeconds"
 _NOT_KEPT = "its stored answer does not say"
 _NO_TAGS = "not all of its tags were read"
 
@@ -117,9 +119,19 @@ def check(case: api.Case) -> api.Outcome:
     return api.fact(
         f"The policy's requirements are not met: {'; '.join(one.text for one in unmet)}.",
         {one.place: NOT_SET if one.value is None else one.value for one in unmet},
-        fix=tuple(one.fix for one in unmet),
+        fix=(*(one.fix for one in unmet), *_waits_for_spot(unmet)),
         caution=f"A rule of your organisation, without dollars.{f' {reasons}.' if reasons else ''}",
     )
+
+
+def _waits_for_spot(unmet: Sequence[_Asked]) -> Iterator[api.Parameter]:
+    """The longest wait, without which AWS refuses a request for spot."""
+    if any(one.place.endswith(_WAIT) for one in unmet):
+        return
+    for one in unmet:
+        if one.place.endswith(_SPOT) and one.requirement.value is True:
+            place = one.place.removesuffix(_SPOT) + _WAIT
+            yield api.Parameter(place, None, "<at least MaxRuntimeInSeconds>")
 
 
 def _asked(case: api.Case, requirement: Requirement) -> Iterator[_Asked]:

@@ -31,7 +31,7 @@ from sageaudit.domain.prices.known_prices import day_of
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.pooled_runs import PooledRuns
-from sageaudit.rules.card import AccountCase, FamilyCase, Ruleset, TuningCase
+from sageaudit.rules.card import AccountCase, FamilyCase, Rule, Ruleset, TuningCase
 from sageaudit.rules.judge import judge
 
 _LAST = "9999"
@@ -133,16 +133,21 @@ def _said_of(rule: str, earlier: Sequence[EarlierRun]) -> str | None:
     return next((run.name for run in earlier if rule in run.facts.found), None)
 
 
+def _sees_gpus(rule: Rule, usage: Measurements) -> bool:
+    return Metric.GPU in rule.needs or bool(usage.by_type and not rule.needs)
+
+
 def _on_waste(
     outcomes: Outcomes, ruleset: Ruleset, policy: Policy, usage: Measurements
 ) -> list[Waste]:
     """The outcomes of the rules that look for waste in the use of the hosts, without those off.
 
-    Of hosts with GPUs, only rules that read GPUUtilization see what is paid for.
+    Of hosts with GPUs, only rules that read GPUUtilization see what is paid for. A rule on hosts of
+    several types needs no metric of all of them, and reads those of each type.
     """
     rules = {rule.name.name: rule for rule in ruleset.rules if rule.finds_waste}
     return [
-        Waste(outcome, sees_devices=usage.gpus == 0 or Metric.GPU in rules[name.name].needs)
+        Waste(outcome, sees_devices=usage.gpus == 0 or _sees_gpus(rules[name.name], usage))
         for name, outcome in outcomes
         if name.name in rules and name.name not in policy.rules_off
     ]
