@@ -7,8 +7,9 @@ from pathlib import Path
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.output.fixes.dialects import fix_text
-from tests.labelled.audits import audited_file
+from tests.labelled.audits import audited_file, of_story
 from tests.labelled.machine import Json
+from tests.labelled.story import labelled
 
 _CASES = Path(__file__).parent / "idle_cases"
 
@@ -82,3 +83,10 @@ def test_an_evaluation_on_one_core_is_no_hang() -> None:
     assert (cents(low), cents(high)) == (0, Decimal("15.60"))
     assert (found["first_step"] or "").startswith("If the core evaluates, do that in a separate")
     assert "timeout" not in json.dumps(found, default=str)
+
+
+def test_a_cluster_of_several_types_whose_hosts_all_work_wastes_nothing() -> None:
+    """Each type was judged: what was avoidable is 0, and not unknown."""
+    [story] = [story for story in labelled() if story.name == "feeding-hosts-at-work"]
+    document = of_story(story, 1)
+    assert (document["judged"], document["avoidable_usd"]) == ("partly", 0)

@@ -172,6 +172,9 @@ LARGE = found(205, SetType("ml.m5.large"))
         # `possible` never pushes a derived saving out, however large it hopes to be
         (BIG, (found(202, SetType("ml.m5.large"), Bucket.POSSIBLE), TWO_TYPES[1]), (),
          {"r205": "2.070000"}, {"r202": "r205"}),
+        # what may save nothing hides no possible saving, however sure it is
+        (job(), (found(202, SetType("ml.g4dn.12xlarge")), found(205, SMALLER, Bucket.POSSIBLE)),
+         (), {"r205": "1.725000"}, {"r202": "r205"}),
         # spot's 60 % is of the bill after the counted fixes: 0.6 x 3 h x 0.94
         (job(), (found(202, SMALLER), found(401, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE)),
          (), {"r202": "1.725000", "r401": "1.692000"}, {}),
