@@ -3,16 +3,15 @@
 What it checks: After the first GPU work no GPU of any host is above 1% for half an hour or more,
     and some host works again after that. The time is counted if no host keeps more than a core busy
     (1.2 cores with its system), because a waiting process sleeps or spins on one core. If a CPU or
-    another host's GPU works more, the time is shown in GPU-hours only. Three and more waits with
-    one core at work that are equally long and evenly spaced are a phase of the program, such as an
-    evaluation, and not a hang.
+    another host's GPU works more, the time is shown in GPU-hours only. Two and more waits of
+    similar length with one core at work may be a phase of the program, such as an evaluation.
 Why it costs: All GPUs are billed while nothing uses them.
 Saving: The minutes in which every host stood still. Measured if all were idle (under 0.2 cores);
     else derived, because one core may have worked. None if more than a core worked. A phase of the
     program is possible at most: it may be needed where it is, and elsewhere it costs something too.
 When it is wrong: A run that waits for a query, a file system or another job stands still too. GPU
-    kernels that spin (a lost peer in NCCL) look like work: these metrics cannot show that wait. A
-    wait that each epoch ends by the same timeout looks like a phase of the program.
+    kernels that spin (a lost peer in NCCL) look like work: these metrics cannot show that wait.
+    Waits that the same timeout ends look like a phase of the program.
 What to do: Let waits fail: `timeout` of `init_process_group` (10 minutes by default for NCCL since
     PyTorch 2.2; TORCH_NCCL_ASYNC_ERROR_HANDLING set to 0 switches it off), `timeout` of the
     DataLoader, time limits on mounts and requests; a run with checkpoints then goes on from the
@@ -28,6 +27,7 @@ Sources: gpu-pruner: 30 minutes at zero GPU. PyTorch, ProcessGroupNCCL environme
 from __future__ import annotations
 
 from decimal import Decimal
+from statistics import median
 
 from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import cores_busy, idle_middle
@@ -48,8 +48,8 @@ EVALUATE = (
     "or less often; if it saves, write checkpoints in the background"
 )
 PHASE = (
-    "The waits look like a phase of the program, such as an evaluation: nothing is counted. What a "
-    "separate job costs is not taken off."
+    "The waits look like a phase of the program, such as an evaluation: they are not counted. What "
+    "a separate job costs is not taken off."
 )
 OTHERS = (
     "No dollars are counted, because other hosts worked meanwhile. Spread that work over all "
@@ -88,15 +88,22 @@ def check(case: api.JobCase) -> api.Outcome:
         "minutes": round(whole.minutes),
         "period_s": period_s,
     }
-    beside = ""
+    summary, name = _summary(case, stretches, still_s), work_phase(case.job)
+    change = api.CutPhase(name, Decimal(still_s))
+    caution = f"{WAITS} {ALARM}"
+    if not asleep(whole, stretches):
+        caution = f"{WAITS} {NEEDS_NO_GPU} {ALARM}"
     if phase:
-        evidence["recurring_s"] = sum(map(len, phase)) * period_s
-        beside = f" {len(phase)} equal, evenly spaced waits beside this are not counted."
-    summary = _summary(case, stretches, still_s)
-    change = api.CutPhase(work_phase(case.job), Decimal(still_s))
+        phase_s = evidence["recurring_s"] = sum(map(len, phase)) * period_s
+        return api.derived(
+            f"{summary} {len(phase)} waits beside it are of similar length.",
+            evidence,
+            change=change,
+            best=api.CutPhase(name, Decimal(still_s + phase_s)),
+            caution=f"{caution} The waits of similar length may be an evaluation: not counted.",
+        )
     if asleep(whole, stretches):
-        return api.measured(summary, evidence, change=change, caution=f"{WAITS} {ALARM}{beside}")
-    caution = f"{WAITS} {NEEDS_NO_GPU} {ALARM}{beside}"
+        return api.measured(summary, evidence, change=change, caution=caution)
     return api.derived(summary, evidence, change=change, caution=caution)
 
 
@@ -105,10 +112,11 @@ def _recurring(case: api.JobCase, phase: tuple[range, ...]) -> api.Outcome:
     whole, period_s = case.whole, case.whole.period_s or 0
     phase_s = sum(map(len, phase)) * period_s
     first, second, *_ = phase
+    middle_s = Decimal(median(map(len, phase)) * period_s)
     return api.possible(
         f"No GPU worked for {api.duration(Decimal(phase_s))} of {api.duration_min(whole.minutes)} "
-        f"on {case.job.instances}: {len(phase)} times for about "
-        f"{api.duration(Decimal(len(first) * period_s))}, evenly spaced, while one core was busy.",
+        f"on {case.job.instances}: {len(phase)} times for about {api.duration(middle_s)}, while "
+        "one core was busy.",
         {
             "recurring_s": phase_s,
             "recurrences": len(phase),
