@@ -97,7 +97,7 @@ test_cases = cases(
     "A hang beside an evaluation is counted. The evaluation is the upper end.",
     # 66 of 300 minutes, in two parts of one session between the second and the third evaluation
     row(finds("No GPU worked for 1 h 6 min in the middle of 5 h…", builder="derived",
-        usd="1.034000", span=("1.034000", "2.444000"), caution="…may be an evaluation: not counted.",
+        usd="1.034000", span=("1.034000", "2.444000"), caution="…evaluation: not counted.",
         evidence={"standstill_s": 3960, "recurring_s": 5400}), FIVE,
         on(beat([36, 36, 18, 18, 36], [30, 30, 66, 30]))),
     "An evaluation that ends the run is no idle end. One that hangs there is.",
