@@ -128,6 +128,20 @@ def test_repeated_downloads_after_an_interruption_are_not_charged(
     assert all(phase.billed for phase in found if phase.name == "Training")
 
 
+def test_a_billable_time_that_holds_the_repeated_download_was_charged_for_it() -> None:
+    """BillableTimeInSeconds is what AWS bills: 20 minutes of download and 10 of training, or 30."""
+    steps = [
+        transition(name, f"10:{minute:02}:00")
+        for name, minute in (("Downloading", 0), ("Interrupted", 10), ("Downloading", 15),
+                             ("Training", 25), ("Completed", 35))
+    ]  # fmt: skip
+    for billable_s, charged in ((1200, False), (1210, False), (1211, True), (1800, True)):
+        found = from_transitions(steps, at("10:00"), at("10:35"), billable_s)
+        downloads = [phase for phase in found if phase.name == "Downloading"]
+        assert [phase.billed for phase in downloads] == [True, charged], billable_s
+        assert [phase.repeated for phase in downloads] == [False, not charged]
+
+
 def test_the_work_phase_is_the_first_in_which_the_code_ran() -> None:
     """Where no phase is known, it is called Training."""
     assert work_phase(job()) == "Training"

@@ -45,7 +45,8 @@ test_cases = cases(
         "image pull takes over 30 min: mounting EFS or fetching from there.", fix=[], ways=[],
         first_step="…NFS (port 2049)…", usd="0.000000", span=("0.000000", "1.262500"),
         without="smaller image"), pulls(3000, 3600, channels=(mounted(DataSource.EFS),))),
-    row(finds("…no channel copies data: the image pull."), pulls(1800, 3600,
+    row(finds("…no channel copies data: the image pull, or mounting EFS.",
+        first_step="Check the mount of EFS…"), pulls(1800, 3600,
         channels=(mounted(DataSource.EFS),))),
     row(finds("…mounting FSx for Lustre or fetching…", first_step="…988…"), pulls(1801, 3600,
         channels=(mounted(DataSource.FSX),))),
@@ -56,7 +57,7 @@ test_cases = cases(
     row(finds("…what it was is not recorded."), pulls(1801, 3600, channels=(InputChannel("code",
         DataSource.S3, "File", None),))),
     "Half an hour that the policy calls an image pull is one.",
-    row(finds("…the image pull."), pulls(3000, 3600, channels=(mounted(DataSource.EFS),)),
+    row(finds("…the image pull, or…"), pulls(3000, 3600, channels=(mounted(DataSource.EFS),)),
         limits={"pull_at_most_s": 3000}),
     "An image outside ECR has no parameter to change.",
     # A marketplace algorithm, or a registry of one's own.

@@ -39,7 +39,8 @@ def _times(kind: JobKind, answer: Answer) -> dict[str, Any]:
     begun, over = phases.run_of(transitions)
     start = fields.time(answer, row.start_key) or begun
     end = fields.time(answer, row.end_key) or (over if start else None)
-    found = phases.from_transitions(transitions, start, end)
+    billable_s = fields.count(answer, "BillableTimeInSeconds")
+    found = phases.from_transitions(transitions, start, end, billable_s)
     if row.whole_run and start is not None and not any(phase.billed for phase in found):
         created = fields.time(answer, "CreationTime")
         found = phases.whole_run(row.whole_run, created, start, end)

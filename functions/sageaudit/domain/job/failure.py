@@ -11,6 +11,7 @@ from decimal import Decimal
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
 from sageaudit.domain.job.job import Job, ParentKind, seconds_between
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.phases import is_work
 
 LIMIT_REACHED = "limit reached"
 _CONTINUOUS = "Continuous"
@@ -67,11 +68,18 @@ def kept(job: Job) -> str | None:
     """What a run that ended early left in S3: "an artifact", "checkpoints", or None."""
     if job.left_artifact:
         return "an artifact"
-    return "checkpoints" if job.checkpointed else None
+    return "checkpoints" if job.checkpointed and may_have_worked(job) else None
+
+
+def may_have_worked(job: Job) -> bool:
+    """Whether its own code ran, as far as the phases say: before that, nothing can be kept."""
+    return not job.phases or any(is_work(phase) for phase in job.phases)
 
 
 def may_resume_from(job: Job) -> str | None:
     """What may hold a part of the work of a run that ended early, or None."""
+    if not may_have_worked(job):
+        return None
     if job.checkpointed:
         return "its checkpoints"
     if job.hints.own_checkpoints:

@@ -24,19 +24,25 @@ _RUNNING = _DOWNLOADS | {"Training", "Uploading"}
 _BILLED = _RUNNING | {"Stopping"}
 START_PHASES = ("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainingStack")
 """The waiting time before the first billed phase."""
+_ROUNDING_S = 10
+"""AWS rounds the times of phases and the billable time by themselves."""
 _WAITING = frozenset({*START_PHASES, "Interrupted", "Restarting"})
 _WORK_PHASES = frozenset({"Running", *(kind.row.prefix for kind in BILLED_KINDS)})
 _ENDED = frozenset({"Completed", "Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
 
 
 def from_transitions(
-    transitions: Sequence[Mapping[str, Any]], started_at: datetime | None, ended_at: datetime | None
+    transitions: Sequence[Mapping[str, Any]],
+    started_at: datetime | None,
+    ended_at: datetime | None,
+    billable_s: int | None = None,
 ) -> tuple[Phase, ...]:
     """The phases in order, one entry for each occurrence, without the final status.
 
     A phase without an end lasts until the next phase starts, the last one until the job ends.
     Statuses repeat (spot, retries) and AWS adds new ones: an unknown status counts as billed when
-    it lies between the job's start and end. Without a start, nothing was billed.
+    it lies between the job's start and end. Without a start, nothing was billed. `billable_s`:
+    BillableTimeInSeconds, which says whether a repeated download was charged after all.
     """
     known = [
         (begun, fields.text(item, "Status") or "Unknown", item)
@@ -54,7 +60,12 @@ def from_transitions(
             end = after  # phases follow each other: an overlap would be billed twice
         seconds = seconds_between(begun, end) if end else None
         phases.append(Phase(name, begun, seconds, _is_billed(name, begun, started_at, ended_at)))
-    return tuple(_without_repeats(phases))
+    charged = tuple(_without_repeats(phases))
+    charged_s = whole_sum([phase.seconds for phase in charged if phase.billed])
+    if None in (billable_s, charged_s):
+        return charged
+    was_charged = (billable_s or 0) > (charged_s or 0) + _ROUNDING_S
+    return tuple(phases) if was_charged else charged
 
 
 def _without_repeats(phases: Iterable[Phase]) -> Iterator[Phase]:

@@ -198,7 +198,7 @@ def _limit_lines(running: RunningJob) -> Iterator[CardLine]:
         runs = f"{limit.longer} of the last {counted(limit.of, 'completed run')} of its family"
         yield CardLine(f"{runs} would need longer than is left", "Seen")
     part = may_resume_from(running.job)
-    lost = f"{part} may hold a part" if part else "no checkpoints are set, so all may be lost"
+    lost = f"{part} may hold a part" if part else "it has no checkpoints, so all may be lost"
     whole = duration(Decimal(limit.seconds)) if limit else "unknown"
     yield CardLine(f"{whole}, and cannot be raised while it runs; {lost}", "The limit")
     is_idle = running.idle is not None and running.idle.since is not None

@@ -33,7 +33,6 @@ Sources: botocore, DescribeTrainingJob.TrainingEndTime: billed between start and
 from __future__ import annotations
 
 from sageaudit.domain.job.failure import is_trial, may_resume_from, reason_class
-from sageaudit.domain.job.phases import is_work
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import MemoryFailure, memory_failure, not_lost, retry_fix
 from sageaudit.rules.limits.idle_run import IdleRun, idle_run
@@ -90,8 +89,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 def _kept(job: api.Job) -> str | None:
     """What may hold a part of the work, or None."""
-    worked = not job.phases or any(is_work(phase) for phase in job.phases)
-    return may_resume_from(job) if worked and not is_trial(job) else None
+    return None if is_trial(job) else may_resume_from(job)
 
 
 def _summary(job: api.Job, memory: MemoryFailure | None, kept: str | None) -> str:

@@ -60,12 +60,12 @@ def check(case: api.JobCase) -> api.Outcome:
         return _mounts(case, share)
     region = image_region(job.image)
     origin = f", from {region}" if region and region != job.region else ""
-    copied = phases.copied_channels(job)
-    why = (
-        f"; its message names the image pull{origin}, and channels in File mode copy their data too"
-        if copied
-        else f" and no channel copies data: the image pull{origin}"
-    )
+    copied, mounted = phases.copied_channels(job), _mounted(job)
+    why = f" and no channel copies data: the image pull{origin}"
+    if copied:
+        why = f"; its message names the image pull{origin}, and channels in File mode copy data too"
+    elif mounted:
+        why += f", or mounting {' and '.join(_MOUNTED[source] for source in mounted)}"
     return api.derived(
         f"Downloading took {share.text}{why}.",
         {
@@ -75,6 +75,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "message_says_image": job.image_pull_in_download,
         },
         fix=_fix(job, region, copies=bool(copied)),
+        first_step=f"Check {_steps(mounted)}" if mounted and not copied else None,
         caution=(
             f"{phases.range_caution('Any image must be pulled')}"
             f"{' How much of the phase is the data is not recorded.' if copied else ''}"
@@ -99,13 +100,27 @@ _MAKES_SLOW = {
 }
 
 
+def _mounted(job: api.Job) -> list[api.DataSource]:
+    """The file systems that are mounted in this phase."""
+    used = {channel.source for channel in phases.data_channels(job)}
+    return [source for source in (api.DataSource.EFS, api.DataSource.FSX) if source in used]
+
+
+def _opened(job: api.Job) -> list[api.DataSource]:
+    """S3, if channels only open it."""
+    sources = {channel.source for channel in phases.data_channels(job)}
+    return [api.DataSource.S3] if api.DataSource.S3 in sources else []
+
+
+def _steps(sources: list[api.DataSource]) -> str:
+    return "; ".join(_MAKES_SLOW[source] for source in sources)
+
+
 def _mounts(case: api.JobCase, share: phases.PhaseShare) -> api.Found:
     """Longer than any image pull, and nothing was copied: what else happens in the phase."""
-    used = {channel.source for channel in phases.data_channels(case.job)}
-    sources = [source for source in _MOUNTED if source in used]
+    sources = [*_mounted(case.job), *_opened(case.job)]
     what = " and ".join(_MOUNTED[source] for source in sources)
     cause = f"mounting {what} or fetching from there" if what else "what it was is not recorded"
-    steps = "; ".join(_MAKES_SLOW[source] for source in sources)
     longest = api.duration(Decimal(str(case.limit(phases.PULL_AT_MOST))))
     return api.derived(
         f"Downloading took {share.text}. No channel copies data, and no image pull takes over "
@@ -115,7 +130,7 @@ def _mounts(case: api.JobCase, share: phases.PhaseShare) -> api.Found:
             "file_mode_channels": 0,
             "message_says_image": case.job.image_pull_in_download,
         },
-        first_step=f"Check {steps or 'what was fetched before the code started'}",
+        first_step=f"Check {_steps(sources) or 'what was fetched before the code started'}",
         caution=phases.range_caution("Some of the phase is needed by every run"),
         **api.cut_up_to("Downloading", share.seconds),
     )

@@ -76,6 +76,10 @@ def _small(case: api.JobCase) -> str | None:
     return f"its volume of {size} GB is not a large one" if small else None
 
 
+_SHOWN_FROM = 0.1
+"""In percent: one decimal is shown."""
+
+
 @api.rule(
     id="SA501",
     scope=api.JobCase,
@@ -111,7 +115,7 @@ def check(case: api.JobCase) -> api.Outcome:
     if new_size >= size or _cheap(case, size - new_size):
         return api.NotApplicable(f"its download may have brought up to {copied_gb} GB")
     return api.possible(
-        f"At most {peak:.1f}% of each {size} GB volume was used on {job.instances}.",
+        f"{_at_most(peak)} of each {size} GB volume was used on {job.instances}.",
         {
             "volume_gb": size,
             "disk_max_percent": round(peak, 2),
@@ -137,6 +141,11 @@ def _copied_at_most_gb(case: api.JobCase) -> int | None:
     if not seconds or len(known_s) < len(seconds) or not rates or len(known_gbps) < len(rates):
         return None
     return ceil(max(known_s) * max(known_gbps) / _BITS_OF_A_BYTE)
+
+
+def _at_most(percent: float) -> str:
+    """`At most 2.0%`."""
+    return "Less than 0.1%" if percent < _SHOWN_FROM else f"At most {percent:.1f}%"
 
 
 def _caution(copied_gb: int, size: int, new_size: int) -> str:
