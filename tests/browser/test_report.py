@@ -35,6 +35,17 @@ def test_a_page_asks_for_nothing_and_complains_of_nothing(
     assert tab.complaints == []
 
 
+@pytest.mark.parametrize("name", ["account", "job"])
+def test_on_a_phone_each_amount_stays_in_its_tile(opened: Open, name: str) -> None:
+    """Also one of six digits."""
+    tab = opened(name, PHONE)
+    amounts = '[...document.querySelectorAll(".tiles > .avoidable .amount")]'
+    tab.run(f'{amounts}.forEach(e => {{ e.textContent = "about $123,456.78" }})')
+    beyond = f"{amounts}.filter(e => e.scrollWidth > e.clientWidth).length"
+    assert tab.run(f"{amounts}.length") == 1
+    assert tab.run(beyond) == 0
+
+
 def test_the_policy_stops_what_the_page_did_not_bring_along(opened: Open) -> None:
     """A script, a style and an image that are added later do not run and are not loaded."""
     tab = opened("job")
