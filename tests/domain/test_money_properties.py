@@ -39,6 +39,10 @@ ALMOST_NOTHING = Decimal("1e-18")
 """Division has 28 digits: two ways to one sum may differ in the last ones."""
 MARKET = market()
 PRICED = sorted(HOURLY_USD)
+WITH_KNOWN_VOLUMES = [
+    name for name in PRICED if name in MARKET.types and MARKET.types[name].ebs_billed is not None
+]
+"""Of a cluster with another type the cost of its volumes is not known, so that no parts add up."""
 SECONDS = st.integers(0, 90_000)
 SHARES = st.decimals("0.05", 1, places=3)
 SLOWER = st.decimals(1, 4, places=2)
@@ -172,7 +176,7 @@ def test_the_bill_scales_with_the_instances(of: Job, times: int) -> None:
 
 
 @FAST
-@given(jobs(), st.lists(st.sampled_from(PRICED), min_size=2, max_size=2, unique=True))
+@given(jobs(), st.lists(st.sampled_from(WITH_KNOWN_VOLUMES), min_size=2, max_size=2, unique=True))
 def test_the_types_of_a_cluster_take_its_bill_apart(of: Job, names: list[str]) -> None:
     """What stays without one type is what goes without the other."""
     both = replace(of, groups=tuple(InstanceGroup(name, 2) for name in names))

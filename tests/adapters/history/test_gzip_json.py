@@ -4,6 +4,7 @@ import gzip
 import json
 import shutil
 import subprocess
+from contextlib import suppress
 from decimal import Decimal
 
 import pytest
@@ -43,15 +44,12 @@ def test_every_tool_opens_it() -> None:
 
 @given(st.binary(), st.integers(0), st.integers(1, 255))
 def test_damaged_bytes_never_give_another_value(more: bytes, at: int, flip: int) -> None:
-    """A changed byte is refused, or was in the header, which says nothing of the value."""
+    """A changed byte is refused, or says nothing of the value: of the header, or a spare bit."""
     whole = gzip_json(document())
     at %= len(whole)
     changed = whole[:at] + bytes([whole[at] ^ flip]) + whole[at + 1 :]
-    try:
+    with suppress(*NOT_GZIP_JSON):
         assert read_gzip_json(changed) == document()
-        assert at < 10, "the header has 10 bytes"
-    except NOT_GZIP_JSON:
-        pass
     for damaged in (whole[:at], whole + more + b"x", more, b""):
         with pytest.raises(NOT_GZIP_JSON):
             read_gzip_json(damaged)
