@@ -29,7 +29,7 @@ from decimal import Decimal
 from statistics import median
 
 from sageaudit.rules import api
-from sageaudit.rules.phases.phase_share import holds_image_pull
+from sageaudit.rules.phases.phase_share import PULL_AT_MOST, holds_image_pull
 from sageaudit.rules.purchase.warm_pool_model import (
     RunTimes,
     best_keep_alive,
@@ -43,9 +43,6 @@ SPARED_FROM = api.Threshold(
     "spared_from_s", 600, "seconds", "less is not worth a pool to look after"
 )
 SHARE_FROM = api.Threshold("share_from_percent", 10, "percent of the work", "less is not noticed")
-PULL_AT_MOST = api.Threshold(
-    "pull_at_most_s", 1800, "seconds", "six times the longest recorded image pull", "recorded jobs"
-)
 _RUNS_AT_MOST = 10
 """Older runs say little of how closely the next ones follow: our choice."""
 _PULLS = ("Downloading", "DownloadingTrainingImage")
