@@ -9,6 +9,7 @@ from typing import Any
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kept import DERIVED
 from sageaudit.domain.job.parts import Direction, Objective, TransformBatching, Tuning, Upload
+from sageaudit.domain.job.phases import DOWNLOADS
 
 MOST_METRICS = 40
 """MetricDefinitionList and FinalMetricDataList: at most 40 entries."""
@@ -59,7 +60,7 @@ def image_pull_in_download(answer: Mapping[str, Any]) -> bool | None:
     messages = [
         message
         for item in fields.items(answer, "SecondaryStatusTransitions")
-        if fields.text(item, "Status") in {"Downloading", "DownloadingTrainingImage"}
+        if fields.text(item, "Status") in DOWNLOADS
         and (message := fields.text(item, "StatusMessage"))
     ]
     return any("image" in message for message in messages) if messages else None

@@ -19,6 +19,7 @@ from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.family import fingerprint, settings_of, stem
 from sageaudit.domain.job.kept_fields import FIELDS, UNKNOWN, KeptAs, walked
 from sageaudit.domain.job.kinds import kind_of
+from sageaudit.domain.job.phases import DOWNLOADS
 from sageaudit.domain.job.ref import JOB_NAME
 from sageaudit.domain.job.settings import mark_not_set
 from sageaudit.domain.job.user_settings import entry_point, script
@@ -52,7 +53,6 @@ STATES = frozenset(_WORDS.split())
 _TYPE = re.compile(
     r"ml\.[a-z][a-z0-9-]{0,15}\.(?:nano|micro|small|medium|large|\d{0,3}xlarge|metal)"
 )
-_PULLS = frozenset({"Downloading", "DownloadingTrainingImage"})
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}\Z")
 _COMMIT = re.compile(r":[0-9a-f]{40}\Z")
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}|fpr-[a-z]{10}")
@@ -135,7 +135,7 @@ def _read(field: KeptAs, section: Mapping[str, Any], key: str) -> Any:
             return moment and moment.isoformat().replace("+00:00", "Z")
         case KeptAs.GIVEN:
             return _given(section[key])
-        case KeptAs.PULL if section.get("Status") not in _PULLS:
+        case KeptAs.PULL if section.get("Status") not in DOWNLOADS:
             return None
     text = fields.text(section, key)
     return text and _TEXTS.get(field, token_shapes.name)(text)

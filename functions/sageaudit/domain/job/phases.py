@@ -19,8 +19,9 @@ from sageaudit.domain.job import fields
 from sageaudit.domain.job.job import Job, Phase, seconds_between, whole_sum
 from sageaudit.domain.job.kinds import BILLED_KINDS
 
-_DOWNLOADS = frozenset({"Downloading", "DownloadingTrainingImage"})
-_RUNNING = _DOWNLOADS | {"Training", "Uploading"}
+DOWNLOADS = frozenset({"Downloading", "DownloadingTrainingImage"})
+"""The phases in which the image is pulled and data is copied or mounted."""
+_RUNNING = DOWNLOADS | {"Training", "Uploading"}
 _BILLED = _RUNNING | {"Stopping"}
 START_PHASES = ("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainingStack")
 """The waiting time before the first billed phase."""
@@ -73,7 +74,7 @@ def _without_repeats(phases: Iterable[Phase]) -> Iterator[Phase]:
     downloaded = interrupted = False
     for phase in phases:
         interrupted |= downloaded and phase.name == "Interrupted"
-        if phase.name not in _DOWNLOADS:
+        if phase.name not in DOWNLOADS:
             yield phase
             continue
         downloaded |= phase.billed

@@ -23,7 +23,7 @@ from typing import Literal
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.phases import is_work
+from sageaudit.domain.job.phases import DOWNLOADS, is_work
 from sageaudit.domain.usage.demand import gpu_idle
 from sageaudit.domain.usage.measurements import (
     MIN_COVERAGE,
@@ -36,7 +36,7 @@ from sageaudit.domain.usage.series import mean, pairs
 
 Unit = Literal["gpu_hours", "vcpu_hours"]
 """Accelerators without a metric (Trainium, Inferentia) have no figure, and so no unit."""
-_WITHOUT_PROGRAM = frozenset({"Downloading", "DownloadingTrainingImage", "Uploading"})
+_WITHOUT_PROGRAM = DOWNLOADS | {"Uploading"}
 _ZERO = Decimal(0)
 LookAt = Literal[
     "standstill", "gpu_use", "data_loader", "communication", "batch_size", "parallel_work",

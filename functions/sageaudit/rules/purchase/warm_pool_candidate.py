@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from statistics import median
 
+from sageaudit.domain.job.phases import DOWNLOADS
 from sageaudit.rules import api
 from sageaudit.rules.phases.phase_share import PULL_AT_MOST, holds_image_pull
 from sageaudit.rules.purchase.warm_pool_model import (
@@ -45,7 +46,6 @@ SPARED_FROM = api.Threshold(
 SHARE_FROM = api.Threshold("share_from_percent", 10, "percent of the work", "less is not noticed")
 _RUNS_AT_MOST = 10
 """Older runs say little of how closely the next ones follow: our choice."""
-_PULLS = ("Downloading", "DownloadingTrainingImage")
 _ZERO = Decimal(0)
 
 
@@ -159,7 +159,7 @@ def _starts(case: api.FamilyCase) -> list[_Start]:
     """This run and the earlier ones on the same instances without a pool, newest first."""
     pulls = _pulls_known(case)
     job = case.job
-    own: Mapping[str, Decimal] = {name: job.phase_s(name) or _ZERO for name in _PULLS}
+    own: Mapping[str, Decimal] = {name: job.phase_s(name) or _ZERO for name in DOWNLOADS}
     rows = [(times_of(job), own, job.elapsed_s)]
     rows += [
         (times_of_earlier(run), run.facts.phase_s, run.facts.elapsed_s)
@@ -168,7 +168,7 @@ def _starts(case: api.FamilyCase) -> list[_Start]:
     ]
     known = []
     for times, phase_s, elapsed_s in rows[:_RUNS_AT_MOST]:
-        pull_s = sum((phase_s.get(name, _ZERO) for name in _PULLS), _ZERO)
+        pull_s = sum((phase_s.get(name, _ZERO) for name in DOWNLOADS), _ZERO)
         pull_s = pull_s if pulls and pull_s <= case.limit(PULL_AT_MOST) else _ZERO
         if times is not None and elapsed_s is not None:
             known.append(_Start(times, pull_s, elapsed_s - pull_s))
