@@ -119,8 +119,9 @@ def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
     costs: dict[str, list[Decimal | None]] = defaultdict(list)
     for line in lines_of(document, None):
         if line.paid:
-            quantities[usage_type_of(line)].append(line.quantity)
-            costs[usage_type_of(line)].append(line.usd)
+            usage_type = usage_type_of(line)
+            quantities[usage_type].append(line.quantity)
+            costs[usage_type].append(line.usd)
     return {
         "usage_quantities": {name: storable_usd(whole_sum(of)) for name, of in quantities.items()},
         "usage_costs": {name: storable_usd(whole_sum(of)) for name, of in costs.items()},

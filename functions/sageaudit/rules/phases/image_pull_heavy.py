@@ -60,7 +60,8 @@ def check(case: api.JobCase) -> api.Outcome:
         return _mounts(case, share)
     region = image_region(job.image)
     origin = f", from {region}" if region and region != job.region else ""
-    copied, mounted = phases.copied_channels(job), _mounted(job)
+    copied = phases.copied_channels(job)
+    mounted = [source for source in _sources(job) if source is not api.DataSource.S3]
     why = f" and no channel copies data: the image pull{origin}"
     if copied:
         why = f"; its message names the image pull{origin}, and channels in File mode copy data too"
@@ -100,16 +101,10 @@ _MAKES_SLOW = {
 }
 
 
-def _mounted(job: api.Job) -> list[api.DataSource]:
-    """The file systems that are mounted in this phase."""
+def _sources(job: api.Job) -> list[api.DataSource]:
+    """What the job's channels mount or open in this phase, the slowest first."""
     used = {channel.source for channel in phases.data_channels(job)}
-    return [source for source in (api.DataSource.EFS, api.DataSource.FSX) if source in used]
-
-
-def _opened(job: api.Job) -> list[api.DataSource]:
-    """S3, if channels only open it."""
-    sources = {channel.source for channel in phases.data_channels(job)}
-    return [api.DataSource.S3] if api.DataSource.S3 in sources else []
+    return [source for source in _MOUNTED if source in used]
 
 
 def _steps(sources: list[api.DataSource]) -> str:
@@ -118,7 +113,7 @@ def _steps(sources: list[api.DataSource]) -> str:
 
 def _mounts(case: api.JobCase, share: phases.PhaseShare) -> api.Found:
     """Longer than any image pull, and nothing was copied: what else happens in the phase."""
-    sources = [*_mounted(case.job), *_opened(case.job)]
+    sources = _sources(case.job)
     what = " and ".join(_MOUNTED[source] for source in sources)
     cause = f"mounting {what} or fetching from there" if what else "what it was is not recorded"
     longest = api.duration(Decimal(str(case.limit(phases.PULL_AT_MOST))))

@@ -39,6 +39,8 @@ COPIED_FROM = api.Threshold(
 _BITS_OF_A_BYTE = 8
 _FULL_SPEED_GB = 334
 """From here on a gp2 volume carries its most, 250 MB/s. Source: EBS guide, gp2 performance."""
+_SHOWN_FROM = 0.1
+"""In percent: one decimal is shown."""
 
 
 def _not_recorded(case: api.JobCase) -> str | None:
@@ -74,10 +76,6 @@ def _small(case: api.JobCase) -> str | None:
     size = case.job.volume_gb
     small = size is not None and size <= case.limit(OVER)
     return f"its volume of {size} GB is not a large one" if small else None
-
-
-_SHOWN_FROM = 0.1
-"""In percent: one decimal is shown."""
 
 
 @api.rule(
