@@ -12,6 +12,8 @@ MONEY = r"(?:[+-]?<?\$[\d,]+\.\d\d)"
 FIGURE = rf"(?:up to )?(?:about )?{MONEY}(?: to {MONEY})?(?: or more)?"
 BOUNDS = frozenset({"spend", "spend_before", "change"})
 """Figures that may be a bound. "Up to" of another one is the end of a range that begins at 0."""
+ROUGH = frozenset({"possible", "idle"})
+"""Figures of two digits, which rest on no estimate of a price."""
 
 
 class Cell(NamedTuple):
@@ -32,7 +34,6 @@ def read(name: str, text: str) -> Cell:
         assert text in {"unknown", "not judged", "-"}, text
         return NOT_KNOWN
     bound = name in BOUNDS
-    # what is worth a trial is rough, and rests on no estimate of a price
     about = "about" in text and not _of_trial(name, text)
     word = "about" if about else "at_least" if "or more" in text else "exact"
     if bound:
@@ -43,7 +44,7 @@ def read(name: str, text: str) -> Cell:
 
 
 def _of_trial(name: str, text: str) -> bool:
-    return name == "possible" or (name == "rule" and "0.90" in text)
+    return name in ROUGH or (name == "rule" and "0.90" in text)
 
 
 def cell(row: Mapping[str, Any], name: str, *, usd: str, most: str = "", word: str = "") -> Cell:
@@ -53,8 +54,9 @@ def cell(row: Mapping[str, Any], name: str, *, usd: str, most: str = "", word: s
         return Cell(low, low, str(row[word]))
     if low is None:
         return NOT_KNOWN
-    partly = row.get(f"{usd.removesuffix('_usd')}_unknown")
-    estimated = row.get("estimated") and high and name != "possible"
+    part = usd.removesuffix("_usd")
+    partly = row.get(f"{part}_unknown") or row.get(f"{part}_incomplete") in {True, "true"}
+    estimated = row.get("estimated") and high and name not in ROUGH
     return Cell(low, high, "about" if estimated else "at_least" if partly else "exact")
 
 
@@ -71,6 +73,7 @@ SUMS = {
     "avoidable": {"usd": "avoidable_usd"},
     "lost": {"usd": "lost_usd", "most": "lost_up_to_usd"},
     "possible": {"usd": "possible_usd"},
+    "idle": {"usd": "idle_usd"},
 }
 TEXTS = {
     "spend": "total_usd",
@@ -78,6 +81,7 @@ TEXTS = {
     "lost": "lost_usd",
     "waste": "waste_usd",
     "possible": "possible_usd",
+    "idle": "idle_usd",
 }
 
 

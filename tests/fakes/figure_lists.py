@@ -74,7 +74,7 @@ def _exported(asked: Asked, form: str, *words: str) -> Iterator[dict[str, Any]]:
     path = asked.path.with_suffix(f".{form}")
     asked.stdout("export", "-o", str(path), *WEEK, *words)
     if form == "parquet":
-        names = [*_names()]
+        names = [*_names(), "possible_incomplete"]
         found = duckdb.read_parquet(str(path)).select(*names)
         yield from (dict(zip(names, row, strict=True)) for row in found.fetchall())
         return
@@ -121,8 +121,11 @@ def show_text(asked: Asked) -> Cells:
 def show_json(asked: Asked) -> Cells:
     """`show --output json`: the audit as `audit` prints it, too."""
     audit = json.loads(asked.stdout("show", asked.job, "--output", "json"))
-    estimated = bool(audit["bill"]["estimated"])
-    row = {**audit["bill"], **audit, "estimated": estimated}
+    estimated, idle = bool(audit["bill"]["estimated"]), audit["idle_capacity"] or {}
+    row = {**audit["bill"], **audit, "estimated": estimated, "idle_usd": idle.get("list_usd")}
+    row["possible_incomplete"] = any(
+        one["bucket"] == "possible" and one["saving_usd"] is None for one in audit["findings"]
+    )
     return programs(row)
 
 
@@ -209,14 +212,15 @@ def python_audits(asked: Asked) -> Cells:
     """`AuditHistory.audits`."""
     with AuditHistory.open(asked.path) as history:
         [row] = history.audits("2026-11-02", "2026-11-08")
-    return programs({name: getattr(row, name) for name in _names()})
+    names = (*_names(), "possible_incomplete")
+    return programs({name: getattr(row, name) for name in names})
 
 
 def python_by(asked: Asked) -> Cells:
     """`AuditHistory.by`."""
     with AuditHistory.open(asked.path) as history:
         [row] = history.by("family", "2026-11-02", "2026-11-08")
-    unknown = ("avoidable_unknown", "lost_unknown", "possible_unknown")
+    unknown = [f"{name}_unknown" for name in ("avoidable", "lost", "possible", "idle")]
     return programs({name: getattr(row, name) for name in (*_names(), *unknown)})
 
 

@@ -29,7 +29,8 @@ def scan_text(asked: Asked) -> Cells:
     console = Console(file=io.StringIO(), width=200)
     scan_ranking.show(_ranking(asked), console)
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    lines = {"spend": "spend", "avoidable": "avoidable", "lost": "lost", "possible": "possible"}
+    lines = {name: name for name in ("spend", "avoidable", "lost", "possible")}
+    lines["idle"] = "idle capacity"
     cells = {
         name: read(name, _first(rf"^{word} +({FIGURE}|unknown|not judged)(?: |$)", text))
         for name, word in lines.items()
@@ -161,8 +162,8 @@ def tiles(page: str) -> dict[str, str]:
     """The figures of a page's first screen."""
     found = re.findall(r'<div class="(\w+)"><dt>[^<]*</dt><dd class="amount">(.*?)</dd>', page)
     shown = {kind: unescape(figure) for kind, figure in found}
-    names = {"spend": "spent", "avoidable": "avoidable", "lost": "lost", "possible": "possible"}
-    return {name: shown[kind] for name, kind in names.items()}
+    kinds = ("spent", "avoidable", "lost", "possible", "idle")
+    return {("spend" if kind == "spent" else kind): shown[kind] for kind in kinds}
 
 
 def page_figures(page: str) -> Cells:

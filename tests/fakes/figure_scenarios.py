@@ -27,7 +27,12 @@ FAMILY, OWNER, TYPE = "training/ranker", "anna", "ml.g5.2xlarge"
 NO_STORAGE = "storage: no ML storage price for us-east-1 (Training)"
 NO_PRICE = "no Training price known for ml.g5.2xlarge in us-east-1"
 ZERO = Decimal(0)
-BUCKETS = {"gpu-idle": "avoidable", "failed-spend": "lost", "spot-not-used": "possible"}
+BUCKETS = {
+    "gpu-idle": "avoidable",
+    "failed-spend": "lost",
+    "spot-not-used": "possible",
+    "trainium-candidate": "possible",
+}
 
 
 def found(rule: str, usd: str | None, most: str | None = None, **more: Any) -> dict[str, Any]:
@@ -45,7 +50,8 @@ def job(usd: str | None, *findings: dict[str, Any], **changes: Any) -> AuditDocu
     for bucket in ("avoidable", "lost", "possible"):
         parts = [one["saving_usd"] for one in findings if one["bucket"] == bucket]
         unknown = usd is None or (parts and all(part is None for part in parts))
-        amounts[f"{bucket}_usd"] = None if unknown else sum(parts, ZERO)
+        known = (part for part in parts if part is not None)
+        amounts[f"{bucket}_usd"] = None if unknown else sum(known, ZERO)
     ends = [one["saving_range_usd"] for one in findings if one["bucket"] == "lost"]
     up_to = max((end[-1] for end in ends if end), default=amounts["lost_usd"])
     bill: dict[str, Any] = {"total_usd": None if usd is None else Decimal(usd), "lines": []}
@@ -56,6 +62,14 @@ def job(usd: str | None, *findings: dict[str, Any], **changes: Any) -> AuditDocu
     made["spend_qualifier"] = qualifier_of_bill(made).value
     whole = amounts | {"lost_up_to_usd": up_to, "findings": [*findings], "idle_capacity": None}
     return documents.document(bill=made, waterfall=[], **(whole | changes))
+
+
+def idle(list_usd: str | None) -> dict[str, Any]:
+    """A GPU-hour that was not used, worth so much."""
+    usd = None if list_usd is None else Decimal(list_usd)
+    hours = {"paid": Decimal(3), "worked": Decimal(2), "idle": Decimal(1)}
+    value: dict[str, Any] = {"list_usd": usd, "counted_usd": usd and ZERO, "look_at": []}
+    return {"unit": "gpu_hours", **hours, **value}
 
 
 BOUND: dict[str, Any] = {"basis": "upper_bound", "missing": [UPPER_BOUND]}
@@ -69,10 +83,10 @@ def with_gap(doubts: dict[str, Any]) -> dict[str, Any]:
 
 JOBS: dict[str, AuditDocument] = {
     "exact": job("4.00", found("gpu-idle", "1.50")),
-    "zero": job("0"),
+    "zero": job("0", idle_capacity=idle("0")),
     "tiny": job("0.004", found("gpu-idle", "0.003")),
     "unpriced": job(None, found("gpu-idle", None), missing=[NO_PRICE]),
-    "unjudged": job("4.00", judged="no", avoidable_usd=None),
+    "unjudged": job("4.00", judged="no", avoidable_usd=None, possible_usd=None),
     "lower": job("3.00", found("gpu-idle", "1.00"), missing=[NO_STORAGE]),
     "upper": job("0.74", found("gpu-idle", None), **BOUND),
     "upper and lower": job("0.80", found("gpu-idle", None), **with_gap(BOUND)),
@@ -87,6 +101,12 @@ JOBS: dict[str, AuditDocument] = {
     "maybe avoidable": job("5.00", found("gpu-idle", "0", "4.09")),
     "possible": job("6.00", found("spot-not-used", "0.90")),
     "maybe possible": job("6.00", found("spot-not-used", "0", "0.90")),
+    "unknown possible": job("6.00", found("spot-not-used", None)),
+    "partly possible": job(
+        "6.00", found("spot-not-used", "0.90"), found("trainium-candidate", None)
+    ),
+    "idle": job("4.00", idle_capacity=idle("1.20")),
+    "idle without a price": job("4.00", idle_capacity=idle(None)),
 }  # fmt: skip
 """What one job cost and what an audit found in it."""
 
@@ -105,6 +125,7 @@ class Scenario:
     lost: str
     waste: str
     possible: str = "$0.00"
+    idle: str = "unknown"
     rule: str = ""
     before: tuple[str, ...] = ()
     spend_before: str = "$0.00"
@@ -122,6 +143,7 @@ class Scenario:
             "lost": self.lost,
             "waste": self.waste,
             "possible": self.possible,
+            "idle": self.idle,
             **own,
             **compared,
         }
@@ -135,12 +157,14 @@ NONE, UNKNOWN = "$0.00", "unknown"
 SCENARIOS = {
     # one job                    spend                avoidable     lost   avoidable+lost
     "exact": _one("exact", "$4.00", "$1.50", NONE, "$1.50", rule="$1.50"),
-    "zero": _one("zero", NONE, NONE, NONE, NONE),
+    "zero": _one("zero", NONE, NONE, NONE, NONE, idle=NONE),
     "tiny": _one("tiny", "<$0.01", "<$0.01", NONE, "<$0.01", rule="<$0.01"),
     "unpriced": _one(
         "unpriced", UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, possible=UNKNOWN, rule=UNKNOWN
     ),
-    "unjudged": _one("unjudged", "$4.00", "not judged", NONE, "not judged"),
+    "unjudged": _one(
+        "unjudged", "$4.00", "not judged", NONE, "not judged", possible=UNKNOWN
+    ),
     "lower": _one("lower", "$3.00 or more", "$1.00", NONE, "$1.00", rule="$1.00"),
     "upper": _one("upper", "up to $0.74", UNKNOWN, NONE, UNKNOWN, rule=UNKNOWN),
     "upper and lower": _one(
@@ -169,6 +193,15 @@ SCENARIOS = {
         "maybe possible", "$6.00", NONE, NONE, NONE, rule="up to about $0.90",
         rule_name="spot-not-used",
     ),
+    "unknown possible": _one(
+        "unknown possible", "$6.00", NONE, NONE, NONE, possible=UNKNOWN, rule=UNKNOWN,
+        rule_name="spot-not-used",
+    ),
+    "partly possible": _one(
+        "partly possible", "$6.00", NONE, NONE, NONE, possible="about $0.90 or more"
+    ),
+    "idle": _one("idle", "$4.00", NONE, NONE, NONE, idle="about $1.20"),
+    "idle without a price": _one("idle without a price", "$4.00", NONE, NONE, NONE),
     # sums
     "two exact": Scenario(("exact", "exact"), "$8.00", "$3.00", NONE, "$3.00", rule="$3.00"),
     "exact, lower": Scenario(
@@ -196,7 +229,7 @@ SCENARIOS = {
     ),
     "zero, unpriced": Scenario(
         ("zero", "unpriced"), "$0.00 or more", "$0.00 or more", "$0.00 or more", "$0.00 or more",
-        possible="$0.00 or more", rule=UNKNOWN,
+        possible="$0.00 or more", idle="$0.00 or more", rule=UNKNOWN,
     ),
     "two unpriced": Scenario(
         ("unpriced", "unpriced"), UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, possible=UNKNOWN,
@@ -211,11 +244,28 @@ SCENARIOS = {
         "about $0.50 or more", possible="$0.00 or more", rule="about $0.50 or more",
     ),
     "exact, unjudged": Scenario(
-        ("exact", "unjudged"), "$8.00", "$1.50 or more", NONE, "$1.50 or more", rule="$1.50"
+        ("exact", "unjudged"), "$8.00", "$1.50 or more", NONE, "$1.50 or more",
+        possible="$0.00 or more", rule="$1.50",
     ),
     "two unjudged": Scenario(
-        ("unjudged", "unjudged"), "$8.00", "not judged", NONE, "not judged"
+        ("unjudged", "unjudged"), "$8.00", "not judged", NONE, "not judged", possible=UNKNOWN
     ),
+    "two unknown possible": Scenario(
+        ("unknown possible", "unknown possible"), "$12.00", NONE, NONE, NONE, possible=UNKNOWN,
+        rule=UNKNOWN, rule_name="spot-not-used",
+    ),
+    "possible, unknown possible": Scenario(
+        ("possible", "unknown possible"), "$12.00", NONE, NONE, NONE,
+        possible="about $0.90 or more", rule="about $0.90 or more", rule_name="spot-not-used",
+    ),
+    "exact, partly possible": Scenario(
+        ("exact", "partly possible"), "$10.00", "$1.50", NONE, "$1.50",
+        possible="about $0.90 or more",
+    ),
+    "idle, idle without a price": Scenario(
+        ("idle", "idle without a price"), "$8.00", NONE, NONE, NONE, idle="about $1.20 or more"
+    ),
+    "zero, idle": Scenario(("zero", "idle"), "$4.00", NONE, NONE, NONE, idle="about $1.20"),
     "lost, maybe lost": Scenario(
         ("lost", "maybe lost"), "$6.00", NONE, "$1.00 to $5.09", "$1.00 to $5.09",
         rule="$1.00 to $5.09", rule_name="failed-spend",
@@ -245,7 +295,7 @@ SCENARIOS = {
         before=("upper",), spend_before="up to $0.74", change="+$3.26 or more",
     ),
     "zero after upper": Scenario(
-        ("zero",), NONE, NONE, NONE, NONE,
+        ("zero",), NONE, NONE, NONE, NONE, idle=NONE,
         before=("upper",), spend_before="up to $0.74", change="up to -$0.74",
     ),
     "upper after upper": Scenario(

@@ -48,6 +48,8 @@ class AuditRow:
     lost_up_to_usd: Decimal | None = None
     waste_usd: Decimal | None = None
     possible_usd: Decimal | None = None
+    possible_incomplete: bool | None = None
+    """Whether more may be possible than `possible_usd`: a finding's dollars are not known."""
     idle_usd: Decimal | None = None
     top_rule: str | None = None
     severity: Severity | None = None
@@ -146,6 +148,7 @@ def audit_row(head: Head) -> AuditRow:
         estimated=bool(head.estimated),
         spend_qualifier=SpendQualifier.EXACT if head.rollup else head.spend_qualifier,
         incomplete=bool(head.incomplete),
+        possible_incomplete=bool(sums.possible_unknown),
         upper_bound=bool(sums.upper_bounds),
         instance_type=facts.instance_type if facts else None,
         instance_count=facts.instance_count if facts else None,
@@ -163,6 +166,7 @@ def _amounts(head: Head) -> dict[str, Decimal | None]:
     sums = head.sums
     if head.rollup:
         own: dict[str, Decimal | None] = {f"{sort.value}_usd": sort.of(sums) for sort in AMOUNTS}
+        own["possible_usd"] = sums.known_possible_usd
         return own | {"lost_up_to_usd": sums.lost_up_to_usd}
     return {
         "lost_up_to_usd": sums.known_lost_up_to_usd,

@@ -76,6 +76,7 @@ class Total:
     avoidable_unknown: int
     lost_unknown: int
     possible_unknown: int
+    idle_unknown: int
     spend_qualifier: SpendQualifier
     sums: Sums = field(default_factory=Sums, repr=False, compare=False)
     """What it was made of; `of_rules`: the dollars of findings are those of `sums.rules`."""
@@ -180,6 +181,7 @@ def total_of(sums: Sums, *, of_rules: bool = False, **more: Any) -> Total:
         **found,
         waste_usd=wasted if wasted or len(both) > 1 else None,
         idle_usd=sums.known_idle_usd,
+        idle_unknown=sums.idle_unknown,
         top_rule=next((name for name, _ in ranked_rules(sums)), None),
         unauditable=sums.unauditable,
         not_judged=sums.not_judged,

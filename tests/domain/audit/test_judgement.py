@@ -11,6 +11,7 @@ from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.bill import UPPER_BOUND
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.job.phases import so_far
@@ -161,6 +162,15 @@ def test_a_sum_of_0_beside_a_finding_without_a_figure_is_not_known() -> None:
     assert written(failed)["lost_usd"] is None
 
 
+def test_a_trial_without_a_figure_makes_what_is_possible_unknown() -> None:
+    """Spot before a script writes checkpoints: what it saves is not known, and so no 0."""
+    run = ran(36_000, "ml.g4dn.xlarge")
+    found = written(run, busy(run, 600))
+    [spot] = [one for one in found["findings"] if one["rule"] == "spot-not-used"]
+    assert (spot["bucket"], spot["saving_usd"]) == ("possible", None)
+    assert (found["judged"], found["avoidable_usd"], found["possible_usd"]) == ("yes", 0, None)
+
+
 RUNNING = job(
     "ml.g4dn.xlarge",
     status="InProgress",
@@ -235,6 +245,12 @@ def test_no_judgement_goes_with_a_sum_of_0(data: st.DataObject) -> None:
     assert (judged.judged is Judged.YES) == (judged.not_judged == ())
     assert len(judged.not_judged) <= 5
     assert len(set(judged.not_judged)) == len(judged.not_judged)
+    open_trial = any(
+        one.stands and one.found.bucket is Bucket.POSSIBLE and one.saving_usd is None
+        for one in audit.savings.findings
+    )
+    if judged.judged is Judged.NO or open_trial:
+        assert audit.savings.possible_usd != 0
     if judged.judged is Judged.NO:
         assert total is None
     elif judged.judged is Judged.YES and audit.bill.total_usd is not None:

@@ -122,6 +122,27 @@ def test_unknown_avoidable_dollars_leave_the_known_ones_and_say_so() -> None:
     assert (whole["lost_usd"], whole["possible_usd"]) == (Decimal(5), Decimal(5))
 
 
+@pytest.mark.parametrize(
+    ("parts", "possible"),
+    [
+        ((None, "1", "4"), Decimal(5)),
+        ((None, "0"), None),
+        (("0", "0"), Decimal(0)),
+        ((None, None), None),
+    ],
+)
+def test_a_possible_saving_without_a_figure_is_no_0_beside_known_ones(
+    parts: tuple[str | None, ...], possible: Decimal | None
+) -> None:
+    """What is known of the training jobs stands; where that is nothing, it is not known."""
+    open_trial = finding(rule="spot-not-used", bucket="possible", saving_usd=None)
+    children = [
+        document(possible_usd=usd and Decimal(usd), findings=[] if usd else [open_trial])
+        for usd in parts
+    ]
+    assert up(*children, launched=len(children))["possible_usd"] == possible
+
+
 BLIND = "The use of its machines was not judged: CloudWatch has no points."
 UNJUDGED: dict[str, Any] = {"avoidable_usd": None, "judged": "no", "not_judged": [BLIND]}
 

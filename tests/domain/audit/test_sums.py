@@ -26,6 +26,8 @@ from tests.adapters.history.entries import document, finding
 
 pytestmark = pytest.mark.money
 
+_TRIAL = finding(saving_usd=None, bucket="possible")
+
 usd = st.integers(-(10**12), 10**12).map(lambda micros: Decimal(micros).scaleb(-6))
 counts = st.integers(-5, 5)
 rule_sums = st.builds(RuleSums, counts, usd, usd, usd)
@@ -95,12 +97,17 @@ def test_an_audit_adds_itself_once() -> None:
 def test_what_is_not_known_adds_nothing_and_is_counted(odd: Decimal | None) -> None:
     """The job stands in `unpriced`, and each amount that is not known in a count of its own."""
     found = [finding(saving_usd=odd)]
-    given = document(bill={"total_usd": odd}, avoidable_usd=None, lost_usd=None, findings=found)
+    amounts: dict[str, Any] = dict.fromkeys(
+        ("avoidable_usd", "lost_usd", "possible_usd", "idle_capacity")
+    )
+    given = document(bill={"total_usd": odd}, findings=found, **amounts)
     assert sums_of(given) == Sums(
         jobs=1,
         unpriced=1,
         avoidable_unknown=1,
         lost_unknown=1,
+        possible_unknown=1,
+        idle_unknown=1,
         rules={"gpu-underused": RuleSums(1, avoidable_unknown=1)},
     )
 
@@ -153,9 +160,19 @@ def test_a_sum_of_what_is_not_known_is_not_0() -> None:
         ({"unauditable": "gone", "bill": {"total_usd": None}}, {"unauditable": 1}),
         (
             {"idle_capacity": {"idle": 3, "list_usd": None, "counted_usd": None}},
-            {"idle_unpriced": 1},
+            {"idle_unknown": 1},
         ),
         ({"idle_capacity": {"idle": 0, "list_usd": None, "counted_usd": None}}, {}),
+        ({"idle_capacity": None}, {"idle_unknown": 1}),
+        ({"idle_capacity": None, "bill": {"total_usd": Decimal(0)}}, {}),
+        (
+            {"idle_capacity": None, "bill": {"total_usd": Decimal(0), "basis": "prepaid"}},
+            {"idle_unknown": 1},
+        ),
+        ({"possible_usd": None}, {"possible_unknown": 1}),
+        ({"findings": [_TRIAL]}, {"possible_unknown": 1}),
+        ({"findings": [_TRIAL | {"saving_usd": Decimal(0)}]}, {}),
+        ({"findings": [_TRIAL | {"superseded_by": "gpu-idle"}]}, {}),
     ],
 )
 def test_how_sure_an_audit_is_is_counted(changes: Any, counted: dict[str, int]) -> None:
@@ -168,10 +185,10 @@ def test_how_sure_an_audit_is_is_counted(changes: Any, counted: dict[str, int]) 
         "incomplete",
         "estimated",
         "upper_bounds",
+        "possible_unknown",
+        "idle_unknown",
     )
-    assert {
-        name: getattr(of, name) for name in (*names, "idle_unpriced") if getattr(of, name)
-    } == counted
+    assert {name: getattr(of, name) for name in names if getattr(of, name)} == counted
 
 
 def test_the_spend_that_was_judged_is_a_sum_of_its_own() -> None:

@@ -165,7 +165,8 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
     assert UNDER_A_PLAN not in plain["bill"]["notes"]
     assert plain["possible_usd"] > plan["possible_usd"] == 0
     [spot] = [found for found in plan["findings"] if found["rule"] == "spot-not-used"]
-    assert (spot["saving_usd"], "Savings Plan" in spot["caution"]) == (None, True)
+    assert (spot["saving_usd"], spot["bucket"]) == (None, "none")
+    assert "Savings Plan" in spot["caution"]
     region = known(parse(describe(path), {}).region)
     rate = OwnRate(
         region, Component.TRAINING, "ml.p3.2xlarge", Decimal(2),

@@ -99,7 +99,7 @@ class Advice:
     """One advice to a family. Amounts are in what it is `worth`; None is unknown.
 
     `amount`: of the newest run that was advised so; `hits`: the end and amount of each such run
-    since the advice came last, in `since`, oldest first; `total` of all `runs` that were read.
+    since the advice came last, in `since`, oldest first; `amounts` of all runs that were read.
     `times`: how often it came, as it comes back where it was followed before. `decision`: the one
     that counts. `comparison`: of the runs before and after it was taken. `ended`: what was measured
     of each earlier time that it was taken, until the change was undone.
@@ -118,9 +118,8 @@ class Advice:
     severity: Severity
     worth: Worth
     amount: Decimal | None
-    hits: tuple[tuple[datetime, Decimal], ...]
-    total: Decimal
-    runs: int
+    hits: tuple[tuple[datetime, Decimal | None], ...]
+    amounts: tuple[Decimal | None, ...]
     times: int
     first_at: datetime
     since: datetime
@@ -129,6 +128,11 @@ class Advice:
     exempt: str | None = None
     comparison: Comparison | None = None
     ended: tuple[Comparison, ...] = ()
+
+    @property
+    def runs(self) -> int:
+        """How many runs were advised so."""
+        return len(self.amounts)
 
     @property
     def measured(self) -> tuple[Comparison, ...]:
@@ -142,9 +146,18 @@ class Advice:
         """The same for any value of its parameter."""
         return self.rule, self.parameter or self.new, self.worth
 
+    def amounts_of_days(self, now: datetime, days: int) -> list[Decimal | None]:
+        """The amounts of the last days, since it came last."""
+        return [amount for at, amount in self.hits if at > now - timedelta(days)]
+
     def of_days(self, now: datetime, days: int) -> Decimal:
-        """The amount of the last days, since it came last."""
-        return sum((amount for at, amount in self.hits if at > now - timedelta(days)), Decimal(0))
+        """What is known of them together."""
+        return known_sum(self.amounts_of_days(now, days))
+
+
+def known_sum(amounts: Iterable[Decimal | None]) -> Decimal:
+    """The sum of those that are known."""
+    return sum((amount for amount in amounts if amount is not None), Decimal(0))
 
 
 def advice_id(account: str, region: str, family: str, advised: Advised) -> str:
@@ -270,9 +283,8 @@ def _advice(
         severity=one.severity,
         worth=one.worth,
         amount=one.amount,
-        hits=tuple(sorted(hits)),
-        total=sum((amount_of(run, one) for run in advised), Decimal(0)),
-        runs=len(advised),
+        hits=tuple(sorted(hits, key=lambda hit: hit[0])),
+        amounts=tuple(amount_of(run, one) for run in advised),
         times=1 + sum(part.back for part in episodes),
         first_at=min(run.ended_at for run in advised),
         since=min(at for at, _ in hits),

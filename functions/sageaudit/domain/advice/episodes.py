@@ -26,10 +26,10 @@ class Episode:
     back: bool = False
 
 
-def amount_of(run: Head, one: Advised) -> Decimal:
-    """What the run was advised of the same line; 0 where that is not known."""
+def amount_of(run: Head, one: Advised) -> Decimal | None:
+    """What the run was advised of the same line; None where that is not known."""
     advised = advised_of(run.facts, one)
-    return (advised.amount if advised else None) or Decimal(0)
+    return advised.amount if advised else None
 
 
 def episodes_of(runs: Sequence[Head], one: Advised) -> Iterator[Episode]:

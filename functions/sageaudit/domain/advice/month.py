@@ -69,7 +69,9 @@ def severity_of(usd: Decimal) -> Severity:
 def month_of(advices: Sequence[Advice], worth: Worth, now: datetime) -> Month:
     """What these advices come to in 30 days."""
     since = now - timedelta(days=MONTH_DAYS)
-    hits = sorted((at, amount) for one in advices for at, amount in one.hits if at > since)
+    hits = sorted(
+        (at, amount or Decimal(0)) for one in advices for at, amount in one.hits if at > since
+    )
     total = sum((amount for _, amount in hits), Decimal(0))
     began = min((one.since for one in advices if one.hits), default=now)
     runs = len({at for at, _ in hits})

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 
-from sageaudit.domain.advice.advice import WAITING, Advice, State, Verb
+from sageaudit.domain.advice.advice import WAITING, Advice, State, Verb, known_sum
 from sageaudit.domain.advice.comparison import Dearer
 from sageaudit.domain.advice.episodes import CLOSED_AFTER
 from sageaudit.domain.advice.month import (
@@ -273,7 +273,9 @@ def _seen_again(case: AlertCase, advice: Advice) -> bool:
 
 def _came_back(advice: Advice) -> str:
     nth = _ORDINALS.get(advice.times, f"{advice.times}th")
-    return f"what was fixed came back: {nth} time, ${advice.total:,.2f} wasted so far"
+    wasted = known_sum(advice.amounts)
+    so_far = f", ${wasted:,.2f} wasted so far" if wasted else ""
+    return f"what was fixed came back: {nth} time{so_far}"
 
 
 def _another(case: AlertCase, advice: Advice, of_line: Alert | None) -> str:

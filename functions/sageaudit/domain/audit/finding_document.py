@@ -7,7 +7,7 @@ unless that function gives it.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, TypedDict, TypeVar, cast
@@ -106,6 +106,14 @@ class FindingDocument(TypedDict):
 def stands(finding: FindingDocument) -> bool:
     """True unless the finding is exempt, or another finding includes or replaces it."""
     return not (finding["exempt"] or finding["superseded_by"] or finding["subsumed_by"])
+
+
+def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
+    """Whether one that stands is worth a trial whose dollars are not known."""
+    return any(
+        stands(finding) and finding["bucket"] == Bucket.POSSIBLE and finding["saving_usd"] is None
+        for finding in findings
+    )
 
 
 def most_usd(finding: FindingDocument) -> Decimal | None:

@@ -68,7 +68,7 @@ class Judgement:
         """The savings without the sums that are not known, which a 0 would hide.
 
         A sum of 0 is not known either where a finding that stands has no figure: its fix has no
-        price, or the bill is an upper bound.
+        price, the bill is an upper bound, or only a trial shows what is possible.
         """
         if self.still_runs:
             return Savings(savings.findings, None, None, None, savings.waterfall, None)
@@ -77,6 +77,8 @@ class Judgement:
         unseen = not self.answered and not savings.avoidable_usd
         if self.judged is Judged.NO or unseen or open_sum:
             savings = replace(savings, avoidable_usd=None)
+        if not savings.possible_usd and (self.judged is Judged.NO or _open_trials(savings)):
+            savings = replace(savings, possible_usd=None)
         if Bucket.LOST in open_ended and not savings.lost_usd:
             savings = replace(savings, lost_usd=None, lost_up_to_usd=None)
         return savings
@@ -133,6 +135,14 @@ def _seen_in_part(usage: Measurements, waste: Sequence[Outcome]) -> bool:
     recorded = any(metric is not Metric.DISK for metric in usage.series)
     enough = usage.minutes >= MIN_ACTIVE_MINUTES and not codes & _TOO_LITTLE
     return bool(codes) and recorded and enough
+
+
+def _open_trials(savings: Savings) -> bool:
+    """Whether something is worth a trial whose dollars are not known."""
+    return any(
+        finding.stands and finding.found.bucket is Bucket.POSSIBLE and finding.saving_usd is None
+        for finding in savings.findings
+    )
 
 
 def _without_figure(savings: Savings) -> list[Finding]:

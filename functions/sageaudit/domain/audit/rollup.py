@@ -178,7 +178,11 @@ def _savings(
         usd = own.usd(bucket)
         return whole_sum([*parts, usd]) if parts or usd else empty
 
-    # What is not known of the avoidable dollars, `judged` says.
+    # What is not known of the possible dollars, the findings say; of the avoidable ones, `judged`.
+    possible = [usd for child in children if (usd := child["possible_usd"]) is not None]
+    possible_usd = total(possible, Bucket.POSSIBLE)
+    if not possible_usd and len(possible) < len(children):
+        possible_usd = None
     avoidable = [usd for child in children if (usd := child["avoidable_usd"]) is not None]
     findings = [*_merged_findings(children, severities), *own.findings]
     findings.sort(key=lambda finding: (-(finding.saving_usd or _ZERO), finding.rule.id))
@@ -186,7 +190,7 @@ def _savings(
         tuple(findings),
         total(avoidable, Bucket.AVOIDABLE),
         total([child["lost_usd"] for child in children], Bucket.LOST),
-        total([child["possible_usd"] for child in children], Bucket.POSSIBLE),
+        possible_usd,
         () if total_usd is None else tuple(_waterfall(children, own)),
         total([child["lost_up_to_usd"] for child in children], Bucket.LOST),
     )

@@ -15,7 +15,12 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, most_usd, stands
+from sageaudit.domain.audit.finding_document import (
+    FindingDocument,
+    has_open_trial,
+    most_usd,
+    stands,
+)
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.spend_qualifier import (
     SpendQualifier,
@@ -101,10 +106,10 @@ class Sums:
     `failed`: without jobs that never started. `unpriced`: the total is not known, so it is in no
     sum of dollars. `incomplete`: a known total lacks a part. `upper_bounds`: a total is an upper
     bound. `estimated`: the dollars rest on an estimated rate. `avoidable_unknown`, ...: these
-    dollars are not known. `judged_usd`: the total of the jobs that could be judged, in whole or in
-    part.
+    dollars are not known; of `possible_unknown` a part may be, and a roll-up may be one.
+    `judged_usd`: the total of the jobs that could be judged, in whole or in part.
     `idle_usd`: the value of idle capacity, of which `idle_counted_usd` is in the avoidable or lost
-    dollars already; `idle_unpriced`: audits with idle capacity of unknown value.
+    dollars already.
     """
 
     jobs: int = 0
@@ -119,6 +124,7 @@ class Sums:
     avoidable_unknown: int = 0
     lost_unknown: int = 0
     possible_unknown: int = 0
+    idle_unknown: int = 0
     total_usd: Decimal = _ZERO
     judged_usd: Decimal = _ZERO
     avoidable_usd: Decimal = _ZERO
@@ -127,7 +133,6 @@ class Sums:
     possible_usd: Decimal = _ZERO
     idle_usd: Decimal = _ZERO
     idle_counted_usd: Decimal = _ZERO
-    idle_unpriced: int = 0
     rules: Mapping[str, RuleSums] = field(default_factory=dict)
 
     @property
@@ -162,8 +167,8 @@ class Sums:
 
     @property
     def known_idle_usd(self) -> Decimal | None:
-        """None where there is idle capacity, and none of it has a known value."""
-        return None if self.idle_unpriced and not self.idle_usd else self.idle_usd
+        """None where there are jobs, and the value of the idle capacity of none is known."""
+        return self._known(self.idle_usd, self.idle_unknown)
 
     @property
     def total_unknown(self) -> int:
@@ -181,7 +186,7 @@ class Sums:
         )
 
     def _known(self, usd: Decimal, unknown: int) -> Decimal | None:
-        return None if not usd and unknown >= self.jobs > 0 else usd
+        return None if not usd and unknown and unknown >= self.jobs else usd
 
     def __add__(self, other: Sums) -> Sums:
         return added((self, other))
@@ -262,10 +267,11 @@ def sums_of(document: AuditDocument) -> Sums:
             avoidable_usd=together.avoidable_usd,
             lost_usd=together.lost_usd,
             lost_up_to_usd=together.lost_usd,
+            possible_unknown=int(has_open_trial(own)),
             possible_usd=together.possible_usd,
             rules=rules,
         )
-    bill, idle = document["bill"], document["idle_capacity"]
+    bill, idle, idle_usd = document["bill"], document["idle_capacity"], idle_usd_of(document)
     unauditable = document["unauditable"] is not None
     never_started = document["job"]["started_at"] is None and bill["total_usd"] == 0
     return Sums(
@@ -280,18 +286,30 @@ def sums_of(document: AuditDocument) -> Sums:
         estimated=int(bool(bill["estimated"])),
         avoidable_unknown=int(storable_usd(document["avoidable_usd"]) is None),
         lost_unknown=int(storable_usd(document["lost_usd"]) is None),
-        possible_unknown=int(storable_usd(document["possible_usd"]) is None),
+        possible_unknown=int(
+            storable_usd(document["possible_usd"]) is None or has_open_trial(document["findings"])
+        ),
+        idle_unknown=int(idle_usd is None),
         total_usd=_known(bill["total_usd"]),
         judged_usd=_known(bill["total_usd"] if document["judged"] in _JUDGED else None),
         avoidable_usd=_known(document["avoidable_usd"]),
         lost_usd=_known(document["lost_usd"]),
         lost_up_to_usd=_known(document["lost_up_to_usd"]),
         possible_usd=_known(document["possible_usd"]),
-        idle_usd=_known(idle["list_usd"] if idle else None),
+        idle_usd=_known(idle_usd),
         idle_counted_usd=_known(idle["counted_usd"] if idle else None),
-        idle_unpriced=int(idle is not None and idle["list_usd"] is None and idle["idle"] > 0),
         rules=_rules(document, document["findings"]),
     )
+
+
+def idle_usd_of(document: AuditDocument) -> Decimal | None:
+    """The value of what a job did not use: None where it is not known, 0 where nothing was paid."""
+    bill, idle = document["bill"], document["idle_capacity"]
+    if idle is not None and idle["list_usd"] is not None:
+        return idle["list_usd"]
+    nothing_idle = idle is not None and idle["idle"] <= 0
+    nothing_paid = bill["total_usd"] == 0 and bill["basis"] != "prepaid"
+    return _ZERO if nothing_idle or nothing_paid else None
 
 
 def _rules(document: AuditDocument, findings: list[FindingDocument]) -> dict[str, RuleSums]:

@@ -29,7 +29,8 @@ class Trial:
 
     `objective` is the last value of the tuning job's metric. `claimed_usd` is the part of its bill
     in the trial's own findings (avoidable and lost), `possible_usd` the part in possible ones;
-    tuning findings take from the rest. A trial that was not judged has claimed nothing.
+    tuning findings take from the rest. A trial that was not judged has claimed nothing, and what is
+    possible without a figure takes nothing.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Trial:
     total_usd: Decimal | None
     claimed_usd: Decimal | None
     objective: Decimal | None
-    possible_usd: Decimal | None = _ZERO
+    possible_usd: Decimal = _ZERO
     estimated: bool = False
     """Its dollars rest on an estimated rate."""
 
@@ -63,7 +64,7 @@ def trial_of(
         total_usd=document["bill"]["total_usd"],
         claimed_usd=None if avoidable is None or lost is None else avoidable + lost,
         objective=final_metrics.get(objective.metric) if objective else None,
-        possible_usd=document["possible_usd"],
+        possible_usd=document["possible_usd"] or _ZERO,
         estimated=bool(document["bill"]["estimated"]),
     )
 
@@ -123,8 +124,7 @@ def _left(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
     if trial.total_usd is None or trial.claimed_usd is None:
         return None, None
     rest = trial.total_usd - trial.claimed_usd
-    possible = None if trial.possible_usd is None else max(rest - trial.possible_usd, _ZERO)
-    return rest, possible
+    return rest, max(rest - trial.possible_usd, _ZERO)
 
 
 def _rest(

@@ -159,7 +159,12 @@ def _compatible(found: Found, job: Job, *, savings_plan: bool) -> Found:
         return found
     if why := refused(found.change, job, savings_plan=savings_plan):
         return replace(
-            found, change=None, best=None, other_changes=(), caution=f"Nothing is counted: {why}."
+            found,
+            bucket=Bucket.NONE,
+            change=None,
+            best=None,
+            other_changes=(),
+            caution=f"Nothing is counted: {why}.",
         )
     return found
 

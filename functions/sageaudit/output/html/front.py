@@ -226,7 +226,9 @@ def _came_of(found: Sequence[Advice], end: datetime) -> Iterator[str]:
     it was to save, and what it did.
     """
     untaken = [one for one in found if one.comparison is None and one.worth is Worth.COUNTED]
-    yield _known(one.of_days(end, _MONTH_DAYS) for one in untaken)
+    yield _known(
+        together(map(Figure, one.amounts_of_days(end, _MONTH_DAYS))).usd for one in untaken
+    )
     yield from _compared([one.comparison for one in found if one.comparison])
 
 

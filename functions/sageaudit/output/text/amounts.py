@@ -7,10 +7,11 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import has_open_trial
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.spend_qualifier import is_upper_bound, lower_gaps
-from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.domain.audit.sums import RuleSums, Sums, idle_usd_of
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.money import DOWN, NEAREST, UNKNOWN, Figure, together
 
@@ -88,20 +89,21 @@ def spend_of(total_usd: Decimal | None, doubts: Doubts) -> Figure:
 
 def of_document(document: AuditDocument) -> Amounts:
     """Those of one audit."""
-    bill, idle = document["bill"], document["idle_capacity"]
+    bill = document["bill"]
     return amounts(
         Doubts(
             lower=bool(lower_gaps(bill)),
             upper=is_upper_bound(bill),
             estimated=bool(bill["estimated"]),
             unjudged=document["judged"] == Judged.NO,
+            possible=has_open_trial(document["findings"]),
         ),
         total_usd=bill["total_usd"],
         avoidable_usd=document["avoidable_usd"],
         lost_usd=document["lost_usd"],
         lost_up_to_usd=document["lost_up_to_usd"],
         possible_usd=document["possible_usd"],
-        idle_usd=idle["list_usd"] if idle else None,
+        idle_usd=idle_usd_of(document),
     )
 
 
@@ -134,7 +136,7 @@ def doubts_of(sums: Sums) -> Doubts:
         avoidable=bool(sums.avoidable_unknown),
         lost=bool(sums.lost_unknown),
         possible=bool(sums.possible_unknown),
-        idle=bool(sums.idle_unpriced),
+        idle=bool(sums.idle_unknown),
     )
 
 

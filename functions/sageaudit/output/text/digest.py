@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from itertools import chain
 
 from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS, Digest
@@ -26,7 +27,7 @@ from sageaudit.output.text.card import (
 from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.headline import period_words
 from sageaudit.output.text.links import Link
-from sageaudit.output.text.money import NEAREST, Figure, about, share, signed, usd
+from sageaudit.output.text.money import NEAREST, Figure, about, share, signed, together, usd
 from sageaudit.output.text.words import counted
 
 DIGEST_ROWS = 30
@@ -216,5 +217,7 @@ def _taken(advices: list[Advice]) -> str:
 
 def _counted(advices: Iterable[Advice], digest: Digest, days: int) -> str:
     """Their avoidable and lost dollars of some days."""
-    parts = (one.of_days(digest.now, days) for one in advices if one.worth is Worth.COUNTED)
-    return usd(sum(parts, _ZERO))
+    of_days = (
+        one.amounts_of_days(digest.now, days) for one in advices if one.worth is Worth.COUNTED
+    )
+    return str(together(map(Figure, chain.from_iterable(of_days))))

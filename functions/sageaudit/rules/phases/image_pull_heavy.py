@@ -21,6 +21,7 @@ Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases. Reco
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 from sageaudit.domain.bill.bill_facts import image_region
@@ -107,7 +108,7 @@ def _sources(job: api.Job) -> list[api.DataSource]:
     return [source for source in _MOUNTED if source in used]
 
 
-def _steps(sources: list[api.DataSource]) -> str:
+def _steps(sources: Sequence[api.DataSource]) -> str:
     return "; ".join(_MAKES_SLOW[source] for source in sources)
 
 

@@ -19,7 +19,7 @@ from sageaudit.domain.advice.digest import LOOK_BACK_DAYS
 from sageaudit.domain.advice.month import MONTH_DAYS
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.sums import Scope
-from sageaudit.output.text.money import usd
+from sageaudit.output.text.money import Figure, together, usd
 from sageaudit.queries.advices import advices
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import named
@@ -93,8 +93,27 @@ def change_of(advice: Advice) -> str:
     return f"{advice.parameter} = {advice.new}" if advice.parameter else advice.rule
 
 
-def _month(advice: Advice) -> Decimal:
-    return advice.of_days(asking.now(), MONTH_DAYS)
+def _run(advice: Advice) -> Figure:
+    return Figure(advice.amount)
+
+
+def _month(advice: Advice) -> Figure:
+    return together(map(Figure, advice.amounts_of_days(asking.now(), MONTH_DAYS)))
+
+
+def _total(advice: Advice) -> Figure:
+    return together(map(Figure, advice.amounts))
+
+
+def _cell(figure_of: Callable[[Advice], Figure]) -> Callable[[Advice], str]:
+    """USD, or the hours of capacity that has no price."""
+
+    def cell(row: Advice) -> str:
+        figure = figure_of(row)
+        in_hours = row.worth in {Worth.PREPAID, Worth.UNPRICED}
+        return f"{figure.usd:,.0f} h" if in_hours and figure.usd is not None else str(figure)
+
+    return cell
 
 
 def _reason(advice: Advice) -> str | None:
@@ -134,9 +153,9 @@ _FIELDS = (
     Field("change", least=20, get=change_of),
     Field("severity"),
     Field("worth"),
-    Field("amount", "usd", "A run", lambda row: _amount(row, row.amount)),
-    Field("month", "usd", "30 days", lambda row: _amount(row, _month(row)), get=_month),
-    Field("total", "usd", "So far", lambda row: _amount(row, row.total)),
+    Field("amount", "usd", "A run", _cell(_run)),
+    Field("month", "usd", "30 days", _cell(_month), get=lambda row: _month(row).usd),
+    Field("total", "usd", "So far", _cell(_total), get=lambda row: _total(row).usd),
     Field("runs", "count"),
     Field("times", "count"),
     Field("first_at", "time", "First (UTC)"),
@@ -182,13 +201,6 @@ def outcomes_of(found: Sequence[Advice]) -> list[Advice]:
 
 
 EVERY = AdviceFilters(SINCE, None, None, None, None)
-
-
-def _amount(row: Advice, amount: Decimal | None) -> str:
-    """USD, or the hours of capacity that has no price."""
-    if row.worth not in {Worth.PREPAID, Worth.UNPRICED}:
-        return "unknown" if amount is None else usd(amount)
-    return f"{amount or 0:,.0f} h"
 
 
 def _claimed(amount: Decimal | None) -> str:

@@ -61,6 +61,7 @@ def _doubts(row: AuditRow) -> Doubts:
         upper=bool(row.upper_bound),
         estimated=row.estimated,
         unjudged=row.judged is Judged.NO,
+        possible=bool(row.possible_incomplete),
     )
 
 
@@ -212,6 +213,7 @@ _OF_AN_AUDIT = (
     Field("judged"),
     Field("settled", "flag"),
     Field("incomplete", "flag"),
+    Field("possible_incomplete", "flag"),
     Field("upper_bound", "flag"),
     Field("unauditable", least=_NAME),
     Field("instance_type"),
@@ -284,6 +286,7 @@ _OF_SUMS = (
     Field("avoidable_unknown", "count"),
     Field("lost_unknown", "count"),
     Field("possible_unknown", "count"),
+    Field("idle_unknown", "count"),
     Field("avoidable_up_to_usd", "usd"),
     Field("possible_up_to_usd", "usd"),
 )
