@@ -25,11 +25,11 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 Asked = Callable[..., Result]
 
 
-def entry(day: int, *, new: bool) -> Entry:
+def entry(day: int, *, new: bool, **finding: Any) -> Entry:
     """A run of `day` days ago that is advised another type, or has it; it then costs less."""
     ended = (NOW - timedelta(days=day)).isoformat().replace("+00:00", "Z")
     arn = f"arn:aws:sagemaker:us-east-1:111122223333:training-job/run-{day}"
-    findings = [] if new else [type_finding()]
+    findings = [] if new else [type_finding(**finding)]
     whole = document(job=job(name=f"run-{day}", arn=arn, ended_at=ended), findings=findings)
     whole["bill"] = {**whole["bill"], "total_usd": Decimal(3 if new else 5)}
     kind = "ml.g4dn.xlarge" if new else "ml.g5.2xlarge"
@@ -78,6 +78,48 @@ def test_an_open_advice_is_listed_and_answered(asked: Asked) -> None:
     assert (kept["by"], kept["reason"]) == ("ana", "release week")
     asked("advice", "reopen", row["id"], "--by", "ana")
     assert [one["state"] for one in rows(asked("advice", "--output", "json"))] == ["open"]
+
+
+def test_the_page_no_longer_asks_for_what_was_answered(asked: Asked) -> None:
+    """What to change first is what is open in the list."""
+    report = ("report", "--since", "30d", "-o", "-")
+    assert "What to change first" in asked(*report).stdout
+    [row] = rows(asked("advice", "--output", "json"))
+    asked("advice", "snooze", row["id"], "--by", "ana")
+    assert "What to change first" not in asked(*report).stdout
+    asked("advice", "reopen", row["id"], "--by", "ana")
+    assert "What to change first" in asked(*report).stdout
+
+
+def test_the_page_no_longer_asks_for_what_was_done(asked: Asked) -> None:
+    """Runs with the advised value; and it does again after the change is undone."""
+    report = ("report", "--since", "30d", "-o", "-")
+    assert "What to change first" not in asked(*report, taken=True).stdout
+    assert "What to change first" in asked(*report, undone=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("savings", "month", "words"),
+    [
+        ((None, None, None), None, "unknown"),
+        (("1.53", None, None), 1.53, "$1.53 or more"),
+        (("1.53", "2", "1"), 4.53, "$4.53"),
+    ],
+)
+def test_an_advice_without_dollars_is_not_worth_0(
+    run: Run, tmp_path: Path, savings: tuple[str | None, ...], month: float | None, words: str
+) -> None:
+    """What is not known of its runs is unknown, or "or more" beside what is."""
+    path = tmp_path / "history.db"
+    with SqliteHistory(path) as history:
+        for day, usd in enumerate(savings, 10):
+            saving = usd and Decimal(usd)
+            history.record(entry(day, new=False, saving_usd=saving, saving_alone_usd=saving))
+    [row] = rows(run("advice", "--output", "json", "--history", str(path)))
+    assert (row["month"], row["total"], row["runs"]) == (month, month, 3)
+    table = run("advice", "--fields", "month,total", "--output", "markdown", "--history", str(path))
+    cells = table.stdout.splitlines()[-1].replace("\\", "")
+    assert [cell.strip() for cell in cells.strip("|").split("|")] == [words, words]
 
 
 def test_an_answer_is_kept_in_a_table(table: History, run: Run) -> None:

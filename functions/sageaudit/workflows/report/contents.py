@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import chain, islice
 from typing import Any
 
-from sageaudit.domain.advice.advice import Decision, dearest_first
+from sageaudit.domain.advice.advice import Advice, Decision, State, dearest_first
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.ranking import rule_fix
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums, added, grouped, total
-from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.phases import so_far
@@ -129,6 +127,7 @@ def account_report(
             total(before.sums(Scope.ACCOUNT, account=account)),
             changed_families(changes(lists, question, SUMMED["family"], today=today)),
         )
+    advised_first = dearest_first((one for _, found in advised for one in found), back.until)
     found = _Details(source, heads)
     families = next(of.sums for of in by if of.column == "Family")
     return AccountReport(
@@ -139,8 +138,8 @@ def account_report(
         days=grouped(of_accounts, lambda row: row.day),
         by=by,
         heads=heads,
-        advised=dearest_first((one for _, found in advised for one in found), back.until),
-        advice=[*islice(_advice(found, families), _ADVISED)],
+        advised=advised_first,
+        advice=[*islice(_first_changes(found, families, advised_first), _ADVISED)],
         details=found.read_all(),
         before=days_before,
         left_out=left_out,
@@ -213,15 +212,20 @@ class _Details:
         return {at: job for at, job in sorted(self.read.items()) if job}
 
 
-def _advice(found: _Details, families: Mapping[str | None, Sums]) -> Iterator[FirstChange]:
-    """What to change first: of each family the rule with the most dollars, the largest first.
+def _first_changes(
+    found: _Details, families: Mapping[str | None, Sums], advised: Sequence[Advice]
+) -> Iterator[FirstChange]:
+    """Of each family the rule with the most dollars whose advice is open, the largest first.
 
-    Unless the newest judged run of the family that did not fail has the finding no more: then the
-    family's next rule. What was lost is not asked of that run, which has lost nothing.
+    Of days that are no part of what was `advised`, such as those of old recordings, any rule.
     """
     runs: dict[str, list[int]] = defaultdict(list)
     for at, head in enumerate(found.heads):
         runs[head.family].append(at)
+    open_values: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one in advised:
+        if one.state is State.OPEN:
+            open_values[one.family, one.rule].add(one.new)
     ranked = sorted(
         (-of.waste_usd, -of.possible_usd, name, rule)
         for name, sums in families.items()
@@ -230,13 +234,19 @@ def _advice(found: _Details, families: Mapping[str | None, Sums]) -> Iterator[Fi
     )
     shown: set[str] = set()
     for *_, name, rule in ranked:
-        if name not in shown and (change := _change(found, name, rule, runs[name])):
+        values = open_values.get((name, rule), set()) if advised else None
+        if name not in shown and (change := _change(found, name, rule, runs[name], values)):
             shown.add(name)
             yield change
 
 
-def _change(found: _Details, family: str, rule: str, runs: Sequence[int]) -> FirstChange | None:
-    """What one rule says to change in a family; None where its newest run says so no more."""
+def _change(
+    found: _Details, family: str, rule: str, runs: Sequence[int], values: Container[str] | None
+) -> FirstChange | None:
+    """What one rule says to change in a family, in the run where it has the most dollars.
+
+    Of the runs that were advised one of these `values`; of all if that is None.
+    """
     places = {found.heads[at].key: at for at in runs}
     newest = sorted((found.heads[at] for at in runs), key=place, reverse=True)
 
@@ -244,16 +254,17 @@ def _change(found: _Details, family: str, rule: str, runs: Sequence[int]) -> Fir
         job = found.of(places[key])
         return job.document if job else None
 
-    fix = rule_fix(rule, newest, audit_of)
+    fix = rule_fix(rule, (one for one in newest if _is_advised(one, rule, values)), audit_of)
     if fix is None:
-        return None
-    judged = (head for head in newest if head.judged is Judged.YES and not head.rollup)
-    last = next((head for head in judged if head.status != "Failed"), None)
-    lost = Bucket(fix.finding["bucket"]) is Bucket.LOST
-    if not lost and last and last.ended_at > fix.ended_at and rule not in last.sums.rules:
         return None
     at = next(at for at in runs if found.heads[at].job == fix.job)
     return FirstChange(family, fix, at)
+
+
+def _is_advised(head: Head, rule: str, values: Container[str] | None) -> bool:
+    """Whether the run was advised one of these values by the rule."""
+    advised = (head.facts.advised if head.facts else None) or ()
+    return values is None or any(one.rule == rule and one.new in values for one in advised)
 
 
 def job_report(source: ReportSource, head: Head) -> JobReport | None:
