@@ -116,6 +116,7 @@ FIRST_CHANGES: dict[str, tuple[list[list[tuple[str, str, int]]], str | None]] = 
         [[(*IDLE, 9), ("idle-tail", "avoidable", 3)], [("idle-tail", "avoidable", 2)]],
         "idle-tail",
     ),
+    "it comes and goes": ([[], [(*IDLE, 9)], []], "gpu-idle"),
     "a family that fails now and then": ([[(*FAIL, 30)], [(*IDLE, 27)]], "failed-spend"),
     "a newest run that failed was not judged by it": ([[(*IDLE, 27)], [(*FAIL, 3)]], "gpu-idle"),
 }
@@ -123,7 +124,9 @@ FIRST_CHANGES: dict[str, tuple[list[list[tuple[str, str, int]]], str | None]] = 
 
 @pytest.mark.parametrize("name", FIRST_CHANGES)
 def test_a_family_is_told_its_dearest_rule_that_still_holds(name: str) -> None:
-    """What its newest run that did not fail has no more was taken; a loss comes back."""
+    """What its newest runs that did not fail have no more was mended, if all runs before had it; a
+    loss comes back.
+    """
     runs, wanted = FIRST_CHANGES[name]
     told = {one.family: one.fix.finding["rule"] for one in reports.of_runs(runs).advice}
     assert told == ({} if wanted is None else {"training/bert": wanted})

@@ -57,7 +57,8 @@ def show(
 ) -> None:
     """Shows one job's audit from the history.
 
-    Of several runs with the same ARN it is the newest. A job is found whatever its age.
+    Of several runs with the same ARN it is the newest. A job is found whatever its age; by
+    a name that a list cut, among those of the last year.
     """
     if fix_as and output == "json":
         raise BadUsage("--fix-as cannot be used with --output json, which has every fix already")

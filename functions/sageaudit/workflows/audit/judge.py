@@ -107,7 +107,7 @@ def _pooled_usd(pool: PooledRuns | None, earlier: Sequence[EarlierRun] | None) -
 
 
 def _told_once(savings: Savings, ruleset: Ruleset, earlier: Sequence[EarlierRun]) -> Savings:
-    """Marks what an earlier run of the family was told already, the newest first.
+    """Marks what an earlier run of the family was told already.
 
     Counted dollars are told of each run, unless the rule itself names such a run.
     """
@@ -130,7 +130,8 @@ def _once_said_of(
 
 
 def _said_of(rule: str, earlier: Sequence[EarlierRun]) -> str | None:
-    return next((run.name for run in earlier if rule in run.facts.found), None)
+    """The oldest of them, whose audit has the text; `earlier` has the newest first."""
+    return next((run.name for run in reversed(earlier) if rule in run.facts.found), None)
 
 
 def _sees_gpus(rule: Rule, usage: Measurements) -> bool:

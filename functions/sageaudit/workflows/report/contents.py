@@ -13,9 +13,11 @@ from typing import Any
 from sageaudit.domain.advice.advice import Advice, Decision, State, dearest_first
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.ranking import rule_fix
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.ranking import FamilyFix, rule_fix
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums, added, grouped, total
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.phases import so_far
@@ -215,7 +217,7 @@ class _Details:
 def _first_changes(
     found: _Details, families: Mapping[str | None, Sums], advised: Sequence[Advice]
 ) -> Iterator[FirstChange]:
-    """Of each family the rule with the most dollars whose advice is open, the largest first.
+    """Of each family the rule with the most dollars that is open and not mended, the largest first.
 
     Of days that are no part of what was `advised`, such as those of old recordings, any rule.
     """
@@ -255,10 +257,27 @@ def _change(
         return job.document if job else None
 
     fix = rule_fix(rule, (one for one in newest if _is_advised(one, rule, values)), audit_of)
-    if fix is None:
+    if fix is None or _is_mended(fix, newest):
         return None
     at = next(at for at in runs if found.heads[at].job == fix.job)
     return FirstChange(family, fix, at)
+
+
+def _is_mended(fix: FamilyFix, newest: Iterable[Head]) -> bool:
+    """Whether the last judged runs that did not fail have the finding no more, and all before did.
+
+    What comes and goes is not mended by a clean run, nor is what failed runs lost.
+    """
+    if Bucket(fix.finding["bucket"]) is Bucket.LOST:
+        return False
+    judged = [
+        head
+        for head in newest
+        if head.judged is Judged.YES and head.status != "Failed" and not head.rollup
+    ]
+    have = [fix.finding["rule"] in head.sums.rules for head in judged]
+    clean = have.index(True) if True in have else len(have)
+    return clean > 0 and judged[0].ended_at > fix.ended_at and all(have[clean:])
 
 
 def _is_advised(head: Head, rule: str, values: Container[str] | None) -> bool:
