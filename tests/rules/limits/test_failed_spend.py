@@ -6,7 +6,7 @@ from sageaudit.domain.job.job import Hints, Job, Parent, ParentKind, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Upload
 from sageaudit.domain.usage.measurements import Metric
-from tests.fakes.jobs import START, Points, job, phases, ran, series, usage
+from tests.fakes.jobs import START, Points, job, market, phases, ran, series, usage
 from tests.fakes.rule_cases import CLEAR, FOUND, Measured, cases, even, finds, lines, row
 
 RULE = "failed-spend"
@@ -180,6 +180,12 @@ test_cases = cases(
         ways=[["ml.g4dn.2xlarge"]], first_step="Use fewer data-loader workers…",
         caution="A larger type makes every run dearer…"),
         out_of_memory("AlgorithmError: , exit code: 137"), even(120, cpu=50, memory=97, gpu=90)),
+    "A larger type is named up to four times the rate: twelve times as dear is no fix to paste.",
+    # $0.736 an hour today; the next larger T4 host would cost four times that, and a little more.
+    *(row(finds(ways=ways), out_of_memory("AlgorithmError: , exit code: 137"),
+        even(120, cpu=50, memory=97, gpu=90), on=market(
+            hourly_usd={"ml.g4dn.xlarge": "0.736", "ml.g4dn.2xlarge": larger_usd}))
+        for larger_usd, ways in (("2.944", [["ml.g4dn.2xlarge"]]), ("2.945", []))),
     "A killed process is no proof of full memory. 137 is SIGKILL.",
     row(finds("…40%, which does not show that it ran out…"),
         out_of_memory("AlgorithmError: , exit code: 137"), even(120, cpu=50, memory=40, gpu=90)),

@@ -16,6 +16,8 @@ from sageaudit.rules.limits.memory_growth import LAST_POINTS, MemoryGrowth, memo
 
 _NEAR_FULL_PERCENT = 80
 """Below it a one-minute mean is no sign that the memory ran out; our choice."""
+_TIMES_THE_RATE = 4
+"""A type that costs more than this is no fix to paste beside a smaller batch; our choice."""
 _ADVICE = {
     GPU_MEMORY: (
         "Halve the batch and accumulate gradients over two steps, or take a GPU with more memory; "
@@ -106,7 +108,9 @@ def _last_percent(case: api.JobCase, metric: api.Metric) -> float | None:
 
 
 def _larger(case: api.JobCase, *, on_gpu: bool) -> str | None:
-    """The cheapest type with more of this memory that runs the same code, if its rate is known."""
+    """The cheapest type with more of this memory that runs the same code, if its rate is known and
+    not far above today's.
+    """
     job, [today, *others] = case.job, case.types or [None]
     if today is None or others or job.kind not in api.ON_INSTANCES:
         return None
@@ -116,7 +120,10 @@ def _larger(case: api.JobCase, *, on_gpu: bool) -> str | None:
         return more and type_refused(job, today, other) is None
 
     found = cheapest_type(job, case.market, fits)
-    return found.name if found else None
+    rate = case.market.hourly(job.region, job.kind, today.name)
+    if found is None or (rate is not None and found.hourly_usd > _TIMES_THE_RATE * rate.usd):
+        return None
+    return found.name
 
 
 def _holds_more(today: InstanceType, other: InstanceType, *, on_gpu: bool) -> bool:
