@@ -18,6 +18,9 @@ def spot(seconds: int = 14_400, **changes: Any) -> Job:
 TWICE = phases(("Training", 3600), ("Interrupted", -60), ("Training", 3600), ("Interrupted", -60),
                ("Training", 7200))  # fmt: skip
 """Two attempts of an hour were lost; the third took two."""
+ONCE = phases(("Downloading", 5000), ("Training", 3600), ("Interrupted", -60),
+              ("Training", 5400), ("Uploading", 1000))  # fmt: skip
+"""One attempt of an hour was lost, after a long download."""
 
 
 test_cases = cases(
@@ -56,4 +59,11 @@ test_cases = cases(
     # 9,000 s were billed and the last attempt took 7,200: 1,800 s of $1.515 an hour.
     row(finds(usd="0.757500", span=("0.757500", "1.893750")), spot(phases=TWICE,
         billable_s=Decimal(9000))),
+    "Downloads and the upload are no part of what is repeated.",
+    # 9,000 s are billed of 15,000: one hour of the first attempt is 3,600/15,000 of $3.7875, also
+    # where more than that was billed above the last attempt's 5,400 s.
+    row(finds(usd="0.909000", span=("0.909000", "0.909000")), spot(phases=ONCE,
+        billable_s=Decimal(9000))),
+    row(finds(usd="0.000000", span=("0.000000", "0.505000")), spot(phases=ONCE,
+        billable_s=Decimal(5000))),
 )  # fmt: skip

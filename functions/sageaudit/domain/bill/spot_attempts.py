@@ -27,8 +27,9 @@ def starts_again(job: Job) -> bool:
 class Attempts:
     """Seconds of Training in all attempts and in those before the last, which did all the work.
 
-    `surely_repeated`: the share (0..1) of the billed seconds that is above the last attempt's;
-    `at_most_repeated`: that share, or the earlier attempts' share of Training where it is more.
+    Shares (0..1) of the billed seconds: `at_most_repeated` is that of the earlier attempts'
+    Training, without downloads and the upload; `surely_repeated` what was billed above the last
+    attempt's seconds, and no more than that.
     """
 
     training_s: Decimal
@@ -40,14 +41,16 @@ class Attempts:
 def attempts(job: Job) -> Attempts | None:
     """None where no training was interrupted, or where the seconds are not known."""
     last_s, training_s = last_attempt_s(job), job.phase_s("Training")
-    if last_s is None or not training_s or not job.billable_s:
+    phases_s = job.billed_phases_s
+    if last_s is None or not training_s or not phases_s or not job.billable_s:
         return None
     last_training_s = sum((p.seconds or _ZERO for p in _last(job) if p.name == "Training"), _ZERO)
     repeated_s = training_s - last_training_s
     if repeated_s <= 0:
         return None
     above = max(job.billable_s - last_s, _ZERO) / job.billable_s
-    return Attempts(training_s, repeated_s, above, max(above, repeated_s / training_s))
+    at_most = repeated_s / phases_s
+    return Attempts(training_s, repeated_s, min(above, at_most), at_most)
 
 
 def last_attempt_s(job: Job) -> Decimal | None:

@@ -5,10 +5,10 @@ What it checks: A training job on managed spot took more than an hour without Ch
 Why it costs: An interruption ends the containers. Without checkpoints the run starts again from the
     beginning, and what was billed before is wasted.
 Saving: Derived, if a run was interrupted and completed: the last attempt did all the work, so with
-    checkpoints the earlier ones were not needed. The seconds that were billed above the last
-    attempt are counted. The high end of the range is the earlier attempts' share of Training,
-    because AWS does not state how an interrupted run is billed. Without an interruption there is no
-    figure.
+    checkpoints the training of the earlier ones was not needed. The seconds that were billed above
+    the last attempt are counted. The high end of the range is what the earlier attempts' Training
+    cost, because AWS does not state how an interrupted run is billed. Downloads and the upload are
+    no part of it: a run that resumes needs them too. Without an interruption there is no figure.
 When it is wrong: Code that writes checkpoints to S3 itself, under a name that does not show it.
 What to do: Checkpoints first: set CheckpointConfig.S3Uri, write to its LocalPath (default
     /opt/ml/checkpoints) and load from there at the start: SageMaker copies both ways. If a run with
