@@ -56,6 +56,12 @@ test_cases = cases(
         pulls(1801, 3600)),
     row(finds("…what it was is not recorded."), pulls(1801, 3600, channels=(InputChannel("code",
         DataSource.S3, "File", None),))),
+    "A run that restarts pulls its image again: twice 20 minutes are no mount.",
+    row(finds("Downloading took 40 min of 1 h 40 min billed (40%) and no channel copies data: 2 "
+        "image pulls."), pulls(0, 6000, phases=phases(("Downloading", 1200), ("Training", 1800),
+        ("Interrupted", -600), ("Downloading", 1200), ("Training", 1800)))),
+    row(finds("…what it was is not recorded."), pulls(0, 6000, phases=phases(("Downloading", 1801),
+        ("Training", 1800), ("Interrupted", -600), ("Downloading", 599), ("Training", 1800)))),
     "Half an hour that the policy calls an image pull is one.",
     row(finds("…the image pull, or…"), pulls(3000, 3600, channels=(mounted(DataSource.EFS),)),
         limits={"pull_at_most_s": 3000}),

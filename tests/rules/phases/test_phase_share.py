@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.job.job import Job, Phase, Purchase
-from sageaudit.rules.phases.phase_share import PhaseShare, phase_share
+from sageaudit.rules.phases.phase_share import PhaseShare, phase_share, seconds_of_attempts
 from tests.fakes.jobs import START, job, known, phases
 
 
@@ -17,6 +17,21 @@ def test_all_occurrences_of_all_names_count() -> None:
     share = phase_share(run, "Downloading", "DownloadingTrainingImage")
     assert share == PhaseShare(Decimal(200), Decimal(800), Decimal(800))
     assert share.percent == 25
+
+
+def test_the_seconds_of_each_attempt_are_apart() -> None:
+    """A phase that had another name belongs to its attempt; what is not billed does not count."""
+    first, image, train, again, rest = phases(
+        ("Downloading", 100), ("DownloadingTrainingImage", 50), ("Training", 500),
+        ("Downloading", 70), ("Training", 100),
+    )  # fmt: skip
+    names = ("Downloading", "DownloadingTrainingImage")
+    run = job(phases=(first, image, train, again, rest))
+    assert seconds_of_attempts(run, *names) == [150, 70]
+    lasts = replace(run, phases=(first, train, replace(again, seconds=None)))
+    assert seconds_of_attempts(lasts, *names) == [100, None]
+    free = replace(run, phases=(first, train, replace(again, billed=False), rest))
+    assert seconds_of_attempts(free, *names) == [100]
 
 
 def test_waiting_is_no_part_of_it() -> None:

@@ -4,7 +4,8 @@ What it checks: Downloading is at least 20% of the billed phases and over 5 minu
     least $10 and takes over 10 minutes, and it includes the image pull: its message says so, or the
     job started in 2024 or later. If a data channel is copied in File mode, only up to 30 minutes
     whose message names the image count; the rest belongs to download-dominates. Without one, more
-    than 30 minutes are no image pull: file systems were mounted, or data was fetched.
+    than 30 minutes are no image pull: file systems were mounted, or data was fetched. These are the
+    minutes of one attempt: a run that restarts pulls its image again.
 Why it costs: The phase is billed like Training, on every instance.
 Saving: Between 0 and the whole Downloading phase, because any image must be pulled. The low end, 0,
     is counted; the next run measures the rest.
@@ -25,6 +26,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from sageaudit.domain.bill.bill_facts import image_region
+from sageaudit.domain.job.phases import DOWNLOADS
 from sageaudit.rules import api
 from sageaudit.rules.phases import phase_share as phases
 
@@ -54,16 +56,18 @@ def check(case: api.JobCase) -> api.Outcome:
     ):
         reason = "whether a channel copies its data is not recorded"
         return api.Unknown("input_mode_unknown", reason)
-    share = phases.large_download(case, "DownloadingTrainingImage")
+    share = phases.large_download(case, *DOWNLOADS)
     if not isinstance(share, phases.PhaseShare):
         return share
-    if share.seconds > case.limit(phases.PULL_AT_MOST):
+    attempts = phases.seconds_of_attempts(job, *DOWNLOADS)
+    if any(seconds and seconds > case.limit(phases.PULL_AT_MOST) for seconds in attempts):
         return _mounts(case, share)
     region = image_region(job.image)
     origin = f", from {region}" if region and region != job.region else ""
     copied = phases.copied_channels(job)
     mounted = [source for source in _sources(job) if source is not api.DataSource.S3]
-    why = f" and no channel copies data: the image pull{origin}"
+    pulls = f"{len(attempts)} image pulls" if attempts[1:] else "the image pull"
+    why = f" and no channel copies data: {pulls}{origin}"
     if copied:
         why = f"; its message names the image pull{origin}, and channels in File mode copy data too"
     elif mounted:

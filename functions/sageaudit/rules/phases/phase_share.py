@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import groupby
 
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.rules import api
@@ -28,7 +29,7 @@ DOWNLOAD_OVER = api.Threshold(
 PULL_AT_MOST = api.Threshold(
     "pull_at_most_s", 1800, "seconds", "six times the longest recorded image pull", "recorded jobs"
 )
-"""A phase whose message names the image may be the pull alone up to here, and not above."""
+"""Of each attempt: a phase whose message names the image may be the pull alone up to here."""
 DOWNLOAD_THRESHOLDS = (DOWNLOAD_FROM, DOWNLOAD_OVER, DEAR_FROM, DEAR_OVER, PULL_AT_MOST)
 _IMAGE_PULL_INSIDE_SINCE = 2024
 """18 of 18 recorded jobs from 2024 on say "Downloading the training image" in this phase."""
@@ -99,6 +100,15 @@ def phase_share(job: api.Job, *names: str) -> PhaseShare | None:
     return PhaseShare(seconds, phases_s, job.billable_s)
 
 
+def seconds_of_attempts(job: api.Job, *names: str) -> list[Decimal | None]:
+    """The billed seconds of the phases of these names, one entry for each attempt that has some.
+
+    Each attempt pulls the image and mounts the data again. None: not known.
+    """
+    runs = groupby(job.phases, key=lambda phase: phase.billed and phase.name in names)
+    return [api.whole_sum(phase.seconds for phase in run) for inside, run in runs if inside]
+
+
 def phase_usd(billed: Bill, *names: str) -> Decimal | None:
     """The dollars of the phases of these names together; None when they are not known."""
     parts = [cost.usd for cost in billed.phases if cost.phase.name in names]
@@ -154,13 +164,14 @@ def holds_image_pull(job: api.Job) -> bool:
 
 
 def may_be_all_image(case: api.JobCase) -> bool:
-    """Does the phase's own message name the image, and is it short enough to be its pull alone?
+    """Does the phase's own message name the image, and can each attempt's be its pull alone?
 
     Each transition keeps its last message only, so that a copy of data beside it is not excluded.
     """
-    seconds = case.job.phase_s("Downloading")
-    short = seconds is not None and seconds <= case.limit(PULL_AT_MOST)
-    return bool(case.job.image_pull_in_download) and short
+    attempts = seconds_of_attempts(case.job, "Downloading")
+    limit_s = case.limit(PULL_AT_MOST)
+    short = all(seconds is not None and seconds <= limit_s for seconds in attempts)
+    return bool(case.job.image_pull_in_download and attempts) and short
 
 
 def image_was_pulled(case: api.JobCase) -> str | None:
