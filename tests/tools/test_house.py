@@ -100,6 +100,23 @@ def test_a_function_that_is_named_is_called(tmp_path: Path, body: str) -> None:
     assert follow(code, "sageaudit.domain.entry.enter").rooms() == ["sageaudit.domain.checks"]
 
 
+def test_a_local_name_hides_the_function_of_the_same_name(tmp_path: Path) -> None:
+    """It is a value then, and no call of that function."""
+    code = package(
+        tmp_path,
+        {
+            "sageaudit/domain/entry.py": """
+                from sageaudit.domain.checks import check
+
+                def enter(check):
+                    return print(check)
+                """,
+            "sageaudit/domain/checks.py": "def check(one): ...",
+        },
+    )
+    assert follow(code, "sageaudit.domain.entry.enter").rooms() == []
+
+
 def test_a_climb_is_a_call_into_a_layer_above(tmp_path: Path) -> None:
     """A call of a port climbs to the adapter that the entry makes; each place counts."""
     code = package(

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tools.house.code import Code, Function, Type
-from tools.house.names import Names
+from tools.house.names import Names, bound_in
 
 LAYERS = (
     *("errors", "settings", "domain", "rules", "output", "ports"),
@@ -101,20 +101,20 @@ class Reader(ast.NodeVisitor):
     """Reads one function: the types of its names, and what it calls."""
 
     def __init__(self, code: Code, name: str, made: frozenset[str]) -> None:
-        """`made`: the classes that stand for protocols."""
-        self.code, self.name = code, name
+        """`made`: the classes that stand for protocols. Raises KeyError without such a function."""
+        node = code.function(name)
+        if node is None:
+            raise KeyError(name)
+        self.code, self.name, self.node = code, name, node
         self.module = code.module_of(name)
-        self.names = Names(code, self.module, made)
+        self.names = Names(code, self.module, made, bound_in(node))
         self.calls: list[Call] = []
         self.reads: list[Type | None] = []
         """The types of what is subscripted, or asked by `.get`."""
 
     def read(self) -> None:
         """Reads the function; its own class is the type of `self`."""
-        node = self.code.function(self.name)
-        if node is None:
-            raise KeyError(self.name)
-        owner = self.name.rpartition(".")[0]
+        node, owner = self.node, self.name.rpartition(".")[0]
         if self.code.class_node(owner) and node.args.args:
             self.names.types[node.args.args[0].arg] = self.names.class_type(owner)
         self.names.parameters(node.args)
@@ -190,8 +190,7 @@ class Reader(ast.NodeVisitor):
 
     def visit_Name(self, node: ast.Name) -> None:
         """A function that is named is called; so are those in a constant that is named."""
-        if isinstance(node.ctx, ast.Load) and node.id not in self.names.types:
-            self._named(node, self.code.resolve(self.module, node.id))
+        self._named(node, self.names.of_function(node.id))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         """A property that is read is called, and a method that is passed."""

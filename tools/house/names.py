@@ -20,12 +20,21 @@ _MADE = ("__init__", "__post_init__", "__new__")
 
 @dataclass(slots=True)
 class Names:
-    """The names of one function of a module. `made`: the classes that stand for protocols."""
+    """The names of one function of a module.
+
+    `made`: the classes that stand for protocols. `local`: names that the function binds itself, so
+    that they hide the module's. `types`: of those whose type is known.
+    """
 
     code: Code
     module: str
     made: frozenset[str]
+    local: frozenset[str] = frozenset()
     types: dict[str, Type] = field(default_factory=dict)
+
+    def of_function(self, name: str) -> str | None:
+        """What a name stands for in the module; None of one that the function binds itself."""
+        return None if name in self.local else self.code.resolve(self.module, name)
 
     def parameters(self, arguments: ast.arguments) -> None:
         """Learns the annotated parameters of a function."""
@@ -71,7 +80,7 @@ class Names:
     def targets(self, called: ast.expr) -> list[str]:
         """The functions that a call enters."""
         if isinstance(called, ast.Name):
-            found = None if called.id in self.types else self.code.resolve(self.module, called.id)
+            found = self.of_function(called.id)
         elif isinstance(called, ast.Attribute):
             owner = self.code.class_of(self.type_of(called.value))
             if owner:
@@ -101,9 +110,7 @@ class Names:
 
     def of_module(self, node: ast.Attribute) -> str | None:
         """What `module.name` or `Class.name` stands for."""
-        if not isinstance(node.value, ast.Name) or node.value.id in self.types:
-            return None
-        owner = self.code.resolve(self.module, node.value.id)
+        owner = self.of_function(node.value.id) if isinstance(node.value, ast.Name) else None
         if owner and self.code.class_node(owner):
             return self.code.method(owner, node.attr)
         return self.code.resolve(owner, node.attr) if owner in self.code.trees else None
@@ -126,7 +133,7 @@ class Names:
                 return self._from_mapping(called)
             found = self.of_module(called)
         elif isinstance(called, ast.Name):
-            found = self.code.resolve(self.module, called.id)
+            found = self.of_function(called.id)
             if found is None or not self.code.definition(found):
                 return self._builtin(called.id, node.args)
         else:
@@ -177,6 +184,18 @@ class Names:
         """The type of an object of a class, by the class's qualified name."""
         module = self.code.module_of(name)
         return Type(module, ast.Name(name.rpartition(".")[2], ast.Load()))
+
+
+def bound_in(function: Function) -> frozenset[str]:
+    """The names that a function binds: its parameters, and what it assigns or defines within."""
+    nodes = [node for node in ast.walk(function) if node is not function]
+    names = {node.id for node in nodes if isinstance(node, ast.Name) and not _is_read(node)}
+    names |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    return frozenset(names | {node.name for node in nodes if isinstance(node, Function)})
+
+
+def _is_read(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load)
 
 
 def _listed(annotation: ast.expr) -> ast.expr:
