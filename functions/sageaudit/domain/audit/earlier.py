@@ -14,8 +14,8 @@ from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket, Scalar, Severity
 from sageaudit.domain.bill.tried_types import DearerStep
+from sageaudit.domain.job.describe_parts import MOST_METRICS
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.job.job_outputs import MOST_METRICS
 from sageaudit.domain.job.kinds import VOLUME_PATHS, JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.pooled_runs import use_digest
