@@ -59,7 +59,7 @@ def parse(
         failure=failure_of(failure),
         created_at=fields.time(answer, "CreationTime"),
         last_modified_at=fields.time(answer, "LastModifiedTime"),
-        parent=_parent(answer),
+        parent=_parent(answer, row.arn_key),
         pipeline_step=_pipeline_step(shown_tags),
         tags=shown_tags,
         tags_set=tags_set,
@@ -80,11 +80,11 @@ def latest_time(answer: Mapping[str, Any]) -> datetime | None:
     return max(filter(None, (fields.time(row, key) for row, key in keys)), default=None)
 
 
-def _parent(answer: Mapping[str, Any]) -> Parent | None:
-    for field, kind in PARENT_KEYS.items():
-        own = field == "TrainingJobArn" and "TrainingJobName" in answer
-        if not own and (arn := fields.text(answer, field)):
-            return Parent(kind, arn)
+def _parent(answer: Mapping[str, Any], own_key: str) -> Parent | None:
+    """What started the job; `own_key` names the job itself."""
+    for key, rollup in PARENT_KEYS.items():
+        if key != own_key and (arn := fields.text(answer, key)):
+            return Parent(rollup, arn)
     return None
 
 

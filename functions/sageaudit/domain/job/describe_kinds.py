@@ -28,7 +28,7 @@ _ENDED_EARLY = frozenset({"Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTim
 
 def fields_of(kind: JobKind, answer: Answer) -> dict[str, Any]:
     """The arguments of Job that an answer of this kind gives. Raises Malformed."""
-    rows = {name: read(answer) for name, read in _ROWS[kind].items()}
+    rows = {name: read(answer) for name, read in _ROWS.get(kind, {}).items()}
     return {**_times(kind, answer), **_cluster(kind, answer), **rows}
 
 
@@ -240,4 +240,4 @@ _ROWS: Mapping[JobKind, Mapping[str, Callable[[Answer], Any]]] = {
     },
     JobKind.TUNING: {"tuning": job_outputs.tuning},
 }
-"""The reader of each field that is not common to all kinds."""
+"""The reader of each field that is not common to all kinds; a kind may have none."""

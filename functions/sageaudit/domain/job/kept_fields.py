@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind
+from sageaudit.domain.job.kinds import JobKind
 
 UNKNOWN = "Unknown"
 """In place of a state that the packaged service model does not have."""
@@ -84,12 +84,16 @@ FIELDS: Shape = {
     **{kind.row.name_key: KeptAs.JOB for kind in JobKind},
     **{kind.row.arn_key: KeptAs.ARN for kind in JobKind},
     **{kind.row.status_key: KeptAs.STATE for kind in JobKind},
-    **{f"{kind.row.prefix}StartTime": KeptAs.TIME for kind in BILLED_KINDS},
-    **{f"{kind.row.prefix}EndTime": KeptAs.TIME for kind in JobKind},
+    **{kind.row.start_key: KeptAs.TIME for kind in JobKind},
+    **{kind.row.end_key: KeptAs.TIME for kind in JobKind},
     **dict.fromkeys(("CreationTime", "LastModifiedTime"), KeptAs.TIME),
     **dict.fromkeys(("FailureReason", "ExitMessage"), KeptAs.FAILURE),
     **dict.fromkeys(
-        ("TuningJobArn", "AutoMLJobArn", "LabelingJobArn", "MonitoringScheduleArn"), KeptAs.ARN
+        (
+            *(kind.row.rollup.child_key for kind in JobKind if kind.row.rollup),
+            *("LabelingJobArn", "MonitoringScheduleArn"),
+        ),
+        KeptAs.ARN,
     ),
     "StoppingCondition": _STOPPING,
     # Training jobs.
