@@ -197,7 +197,8 @@ class SageAuditStack(cdk.Stack):
                 "FINGERPRINT_SECRET_ID": FINGERPRINT_KEY,
             },
         )
-        audit.may(sagemaker.PERMISSIONS, *self._jobs())
+        audit.may(sagemaker.JOB_PERMISSIONS, *self._jobs())
+        audit.may(sagemaker.COUNT_PERMISSIONS, "*")
         audit.may(cloudwatch.PERMISSIONS, "*")
         audit.may(price_list.PERMISSIONS, "*")
         audit.may(price_cache.PERMISSIONS, table)
@@ -231,7 +232,7 @@ class SageAuditStack(cdk.Stack):
         sweep.may(dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes))
         sweep.may(sqs.SEND_PERMISSIONS, queue.queue_arn)
         # The jobs that run are looked at with what `audit` reads of those that ended.
-        sweep.may(sagemaker.PERMISSIONS, *self._jobs())
+        sweep.may(sagemaker.JOB_PERMISSIONS, *self._jobs())
         sweep.may(cloudwatch.PERMISSIONS, "*")
         sweep.may(price_list.PERMISSIONS, "*")
         for actions, prefix in (

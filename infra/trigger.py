@@ -15,7 +15,7 @@ from constructs import Construct
 
 from infra.members import may_forward
 from infra.queues import dead_letter_queue, work_queue
-from sageaudit.domain.job.event import BUS_SOURCES, DETAIL_TYPES, TERMINAL
+from sageaudit.domain.job.event import BUS_SOURCES, TERMINAL
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.members import Members
 
@@ -76,6 +76,9 @@ class Trigger(Construct):
         )
 
 
+_KINDS = [kind for kind in JobKind if kind.row.has_event]
+
+
 def _terminal_states(
     account: Sequence[str] | None = None, region: Sequence[str] | None = None
 ) -> events.EventPattern:
@@ -84,6 +87,6 @@ def _terminal_states(
         source=list(BUS_SOURCES),
         account=None if account is None else [*account],
         region=None if region is None else [*region],
-        detail_type=list(DETAIL_TYPES),
-        detail={"$or": [{f"{kind.row.prefix}JobStatus": sorted(TERMINAL)} for kind in JobKind]},
+        detail_type=[kind.row.detail_type for kind in _KINDS],
+        detail={"$or": [{kind.row.status_key: sorted(TERMINAL)} for kind in _KINDS]},
     )

@@ -31,17 +31,17 @@ class RecordedJob:
     @property
     def name(self) -> str:
         """The job's name."""
-        return str(self.describe[f"{self.kind.row.prefix}JobName"])
+        return str(self.describe[self.kind.row.name_key])
 
     @property
     def arn(self) -> str:
         """The job's ARN."""
-        return str(self.describe[f"{self.kind.row.prefix}JobArn"])
+        return str(self.describe[self.kind.row.arn_key])
 
     @property
     def ended_at(self) -> datetime:
         """The time of its last state change, which is the event's time."""
-        for key in (f"{self.kind.row.prefix}EndTime", "LastModifiedTime", "CreationTime"):
+        for key in (self.kind.row.end_key, "LastModifiedTime", "CreationTime"):
             if moment := fields.time(self.describe, key):
                 return moment
         raise ValueError(f"{self.name} has no time at all")
@@ -49,19 +49,19 @@ class RecordedJob:
     @property
     def key(self) -> JobKey:
         """Its key in the history."""
-        for key in ("CreationTime", f"{self.kind.row.prefix}StartTime"):
+        for key in ("CreationTime", self.kind.row.start_key):
             if moment := fields.time(self.describe, key):
                 return JobKey(self.arn, moment)
         return JobKey(self.arn, self.ended_at)
 
     def as_of(self, now: datetime) -> Mapping[str, Any]:
         """Describe's answer while it runs, and its last one from its end on."""
-        prefix = self.kind.row.prefix
+        row = self.kind.row
         if now >= self.ended_at:
             return self.describe
-        later = (f"{prefix}EndTime", "TrainingTimeInSeconds", "BillableTimeInSeconds")
+        later = (row.end_key, "TrainingTimeInSeconds", "BillableTimeInSeconds")
         running = {key: value for key, value in self.describe.items() if key not in later}
-        running |= {f"{prefix}JobStatus": "InProgress", "LastModifiedTime": now.isoformat()}
+        running |= {row.status_key: "InProgress", "LastModifiedTime": now.isoformat()}
         begun = [
             {key: value for key, value in row.items() if key != "EndTime" or _past(row, key, now)}
             for row in self.describe.get("SecondaryStatusTransitions", ())
@@ -100,11 +100,11 @@ def _past(row: Mapping[str, Any], key: str, now: datetime) -> bool:
 def recorded_jobs(folder: Path = RECORDINGS) -> list[RecordedJob]:
     """Every job of a folder's recordings, in the order in which they ended."""
     jobs = [job for path in sorted(folder.glob("*.json")) for job in of_file(path)]
-    return sorted(jobs, key=lambda job: (job.ended_at, job.kind is JobKind.TUNING))
+    return sorted(jobs, key=lambda job: (job.ended_at, job.kind.row.rollup is not None))
 
 
 def of_file(path: Path) -> Iterator[RecordedJob]:
-    """The jobs of one recording: one, or the children of a tuning job."""
+    """The jobs of one recording: one, or the children of a roll-up."""
     recorded = read(path)
     for recording in recorded.children if isinstance(recorded, RecordedSet) else (recorded,):
         yield _job(recording, path)

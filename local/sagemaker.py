@@ -19,7 +19,7 @@ from botocore.awsrequest import AWSResponse
 from local.recorded import RecordedJob
 from local.requests import Requests, http_answer
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.kinds import JobKind, JobMetrics
+from sageaudit.domain.job.kinds import JobKind, JobMetrics, KindRow, RollUp
 from sageaudit.domain.usage.measurements import RawSeries
 
 _POINTS_A_CALL = 500
@@ -27,7 +27,9 @@ _URL = "https://api.sagemaker"
 
 
 class RecordedSageMaker:
-    """Describe*, List* and ListTags of the added jobs. A deleted job is found by none of them.
+    """Describe*, List*, ListTags and the lists of launched jobs, for the jobs that were added.
+
+    A deleted job is found by none of them but the list of its roll-up.
 
     `session` is a boto3 session, or its Requests. `clock`: a job that was added early is not
     listed before its end, or before its creation where it `runs`. `page`: rows of a list.
@@ -44,18 +46,23 @@ class RecordedSageMaker:
         self._clock = clock
         self._jobs: dict[tuple[str, str], RecordedJob] = {}
         self._running: set[str] = set()
+        self._added: dict[str, RecordedJob] = {}
+        """By ARN; also those that were deleted since."""
         requests = session if isinstance(session, Requests) else Requests(session)
         self._model = botocore.session.get_session().get_service_model("sagemaker")
         for kind in JobKind:
             event = f"before-send.sagemaker.{kind.row.describe_call}"
-            requests.register(event, self._describe(kind.row.prefix))
+            requests.register(event, self._describe(kind.row))
             event = f"before-send.sagemaker.{kind.row.list_call}"
             requests.register(event, self._list(kind.row.prefix))
+            if (rollup := kind.row.rollup) is not None:
+                event = f"before-send.sagemaker.{rollup.child_list.action}"
+                requests.register(event, self._list_children(kind.row, rollup))
         requests.register("before-send.sagemaker.ListTags", self._list_tags)
 
     def add(self, job: RecordedJob) -> None:
         """Adds a job."""
-        self._jobs[job.kind.row.prefix, job.name] = job
+        self._jobs[job.kind.row.prefix, job.name] = self._added[job.arn] = job
 
     def runs(self, job: RecordedJob) -> None:
         """Adds a job that is seen while it runs."""
@@ -73,11 +80,11 @@ class RecordedSageMaker:
         """Deletes a job."""
         del self._jobs[job.kind.row.prefix, job.name]
 
-    def _describe(self, prefix: str) -> Callable[..., AWSResponse]:
-        shape = self._shape(f"Describe{prefix}Job")
+    def _describe(self, row: KindRow) -> Callable[..., AWSResponse]:
+        shape = self._shape(row.describe_call)
 
         def answer(request: Any, **_: Any) -> AWSResponse:
-            job = self._jobs.get((prefix, json.loads(request.body)[f"{prefix}JobName"]))
+            job = self._jobs.get((row.prefix, json.loads(request.body)[row.name_key]))
             return _answer(job and _wire(self._now(job), shape))
 
         return answer
@@ -104,6 +111,25 @@ class RecordedSageMaker:
             end = start + min(self.page, asked["MaxResults"])
             more = {"NextToken": str(end)} if end < len(rows) else {}
             return _answer({f"{prefix}JobSummaries": rows[start:end], **more})
+
+        return answer
+
+    def _list_children(self, row: KindRow, rollup: RollUp) -> Callable[..., AWSResponse]:
+        """The jobs that name the roll-up as their parent; of steps, one candidate has them all."""
+        listed = rollup.child_list
+
+        def answer(request: Any, **_: Any) -> AWSResponse:
+            parent = self._jobs.get((row.prefix, json.loads(request.body)[row.name_key]))
+            if parent is None:
+                return _answer(None)
+            rows = [
+                {listed.arn_key: job.arn, listed.name_key: job.name}
+                for job in self._added.values()
+                if job.kind is not parent.kind
+                and job.describe.get(rollup.child_key) == parent.arn
+                and job.key.created_at <= self._clock()
+            ]
+            return _answer({listed.rows: [{listed.steps: rows}] if listed.steps else rows})
 
         return answer
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -79,7 +79,7 @@ class Workers(Protocol):
 
 
 class Jobs(Protocol):
-    """SageMaker's Describe*, ListTags and ListTrainingJobsForHyperParameterTuningJob."""
+    """SageMaker's Describe*, ListTags and the lists of what a roll-up launched."""
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
         """The Describe* answer. Raises JobNotFound, AccessDenied, Throttled or Unavailable."""
@@ -87,8 +87,11 @@ class Jobs(Protocol):
     def tags(self, ref: JobRef) -> dict[str, str]:
         """The job's tags. Raises AccessDenied, Throttled or Unavailable."""
 
-    def children(self, ref: JobRef) -> Iterator[JobRef]:
-        """The training jobs of a tuning job; each page is requested when it is needed."""
+    def children(self, ref: JobRef) -> Iterable[JobRef] | None:
+        """The jobs that a roll-up launched, each page requested when it is needed; None: not known.
+
+        Raises AccessDenied, Throttled or Unavailable.
+        """
 
 
 class JobLists(Protocol):

@@ -159,8 +159,8 @@ class Sweeper:
         for metric, number in zip(_OF_LISTS, counts.values(), strict=True):
             if number:
                 self._report.count(metric, number=number)
-        more = {"looked_back": swept.looked_back, "whole": swept.whole}
-        self._report.info("list swept", **_named(swept), **counts, **more)
+        sent = {"sent_first": swept.sent_first, "looked_back": swept.looked_back}
+        self._report.info("list swept", **_named(swept), **counts, **sent, whole=swept.whole)
 
     def _watch_told(self, watched: WatchedList) -> None:
         counts = {"running": watched.running, "looked": watched.looked, "left": watched.left}

@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from botocore.parsers import ResponseParserError
 from moto import mock_aws
 
+from sageaudit.adapters.aws import sagemaker
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.doctor import permissions
 from tests.adapters.history.tables import new_table
@@ -44,10 +45,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
             if service == "sagemaker" and not operation.startswith("List"):
                 made.answer(action, missing(operation))
         made.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
-        made.answer(
-            "sagemaker:ListTrainingJobsForHyperParameterTuningJob",
-            missing("ListTrainingJobsForHyperParameterTuningJob"),
-        )
+        for action in sagemaker.CHILDREN_PERMISSIONS:
+            made.answer(action, missing(action.partition(":")[2]))
         made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
         made.answer("sts:GetCallerIdentity", lambda *_: WHOSE)
         yield made

@@ -44,6 +44,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
             "sagemaker:ListTags"
         ]  # moto has no answer for a job that is not there
         made.answer("sagemaker:ListTags", lambda *asked: refused(*asked) or {"Tags": []})
+        made.answer("sagemaker:ListCandidatesForAutoMLJob", lambda *_: {"Candidates": []})
         made.refuse("sts:AssumeRole", "AccessDenied", when=lambda asked: GONE in asked["RoleArn"])
         function = handler.build(
             {

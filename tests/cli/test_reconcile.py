@@ -165,7 +165,7 @@ def test_a_report_is_compared_job_by_job(reconcile: Run, tmp_path: Path) -> None
         "Only in AWS",
         "Compare quantities first",
         "month of the job's end",
-        "1 x tuning job, whose training jobs",
+        "1 x tuning job or AutoML job, whose jobs",
     ):
         assert part in said
 

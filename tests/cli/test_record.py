@@ -12,6 +12,7 @@ import pytest
 from local.recorded import of_file
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.cli.support.account import live
+from tests.fakes.automl import candidates
 from tests.fakes.command_line import Run
 from tests.fakes.live_account import DATA, SET, LiveAccount
 from tests.fakes.price_lists import PricingClient, product
@@ -84,6 +85,40 @@ def test_a_tuning_job_is_recorded_with_its_training_jobs(
     live_one, again = audits(run, account.tuning(), tmp_path / "tuning.json")
     assert again == live_one
     assert len(again["children"]) == 5
+
+
+def test_an_automl_job_is_recorded_with_its_jobs_of_all_kinds(
+    account: LiveAccount, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same; one that was deleted is left out of both, and said."""
+    monkeypatch.setattr(_Clock, "moment", datetime(2026, 5, 20, tzinfo=UTC))
+    arn = account.automl()
+    live_one, again = audits(run, arn, tmp_path / "automl.json")
+    assert again == live_one
+    assert len(again["children"]) == 12
+    assert {child["job"]["kind"] for child in again["children"]} == {
+        "processing",
+        "training",
+        "transform",
+    }
+    assert again["rollup"]
+    assert again["job"]["kind"] == "automl"
+    assert again["bill"]["total_usd"] == sum(one["bill"]["total_usd"] for one in again["children"])
+
+
+def test_a_job_of_an_automl_job_that_was_deleted_is_missing_from_the_sum(
+    account: LiveAccount, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are summed."""
+    monkeypatch.setattr(_Clock, "moment", datetime(2026, 5, 20, tzinfo=UTC))
+    arn = account.automl()
+    gone = candidates()[4]
+    account.jobs.delete(gone)
+    done = run("audit", arn, "--output", "json")
+    audit = done.document(parse_float=Decimal)
+    assert len(audit["children"]) == 11
+    assert "1 of 12 jobs are not audited" in audit["bill"]["missing"]
+    assert f"{gone.name} was deleted" in done.stderr
 
 
 def test_metrics_that_are_not_there_yet_are_late_in_the_file_too(

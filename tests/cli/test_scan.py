@@ -72,6 +72,7 @@ def test_a_second_scan_only_lists(account: LiveAccount, run: Run, history: Path)
         "ListProcessingJobs",
         "ListTransformJobs",
         "ListHyperParameterTuningJobs",
+        "ListAutoMLJobs",
     }
     assert second["ranking"] == first["ranking"]
     assert second["scan"]["jobs"]["known"] == JOBS

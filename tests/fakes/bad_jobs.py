@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 
-from sageaudit.domain.job.job import Parent, ParentKind, Purchase
+from sageaudit.domain.job.job import Parent, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase
@@ -44,8 +44,8 @@ def every_purchase() -> Iterator[FamilyCase]:
 
 def every_parent() -> Iterator[FamilyCase]:
     """Whatever started it."""
-    for kind in ParentKind:
-        yield from altered(parent=Parent(kind, "arn:aws:odd"), pipeline_step="")
+    for kind in JobKind:
+        yield from altered(parent=Parent(kind.row.rollup, "arn:aws:odd"), pipeline_step="")
 
 
 def every_threshold(value: float) -> Iterator[FamilyCase]:

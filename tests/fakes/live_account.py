@@ -13,6 +13,7 @@ from moto import mock_aws
 
 from local.recorded import RecordedJob, of_file
 from local.sagemaker import RecordedSageMaker, put_series
+from tests.fakes.automl import automl_job, candidates
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 SET = DATA / "tuning-set-bayesian-221019-1807.json"
@@ -80,6 +81,13 @@ class LiveAccount:
             lambda **_: (AWSResponse("https://aws", 200, {}, None), page),
         )
         return parent
+
+    def automl(self) -> str:
+        """An AutoML job with the twelve jobs of its candidates; its ARN."""
+        parent = automl_job()
+        for job in (parent, *candidates()):
+            self.jobs.add(job)
+        return parent.arn
 
 
 @contextmanager

@@ -95,6 +95,8 @@ _BODIES: Mapping[JobKind, dict[str, Any]] = {
     JobKind.TRANSFORM: _TRANSFORM,
     JobKind.TUNING: _TUNING,
 }
+REQUESTED = tuple(_BODIES)
+"""The kinds whose requests are checked."""
 
 
 def body(

@@ -23,6 +23,7 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.scan.scanned_accounts import lanes_of
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
+from sageaudit.domain.job.ref import JobRef
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.scan.listing import list_jobs
 from sageaudit.workflows.scan.run import Result, scan
@@ -32,6 +33,11 @@ from tests.fakes.quota_aws import NOW, QuotaAws
 from tests.fakes.virtual_time import VirtualTime
 
 PERIOD = Period((NOW - timedelta(days=30)).date(), NOW.date())
+
+
+def no_children(_: JobRef) -> tuple[JobRef, ...]:
+    """Of roll-ups that launched nothing."""
+    return ()
 
 
 class QuotaScan:
@@ -55,7 +61,7 @@ class QuotaScan:
 
     def run(self, deps: AuditDependencies, regions: tuple[str, ...] = (REGION,)) -> float:
         """The seconds that it takes."""
-        listing = list_jobs(self.lists, regions, [JobKind.TRAINING], PERIOD, self.time)
+        listing = list_jobs(self.lists, no_children, regions, [JobKind.TRAINING], PERIOD, self.time)
         assert not listing.refusals
         for outcome in scan(lanes_of(listing.jobs, deps), self.time, clock=lambda: NOW):
             self.results[outcome.result] += 1

@@ -338,6 +338,7 @@ def together(parts: list[DueSent | Swept | WatchedList]) -> Swept:
         ended=sum(one.ended for one in lists),
         missing=sum(one.missing for one in lists),
         found=sum(one.found for one in lists),
+        sent_first=sum(one.sent_first for one in lists),
         looked_back=sum(one.looked_back for one in lists),
         whole=all(one.whole for one in lists),
         error=next((one.error for one in lists if one.error), None),

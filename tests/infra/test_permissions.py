@@ -18,7 +18,10 @@ ROLES = ("Audit", "Notify", "Deliver", "SweepRole", "DigestRole")
 SCHEDULED = ("Sweep", "Digest")
 JOBS = {
     f"arn:${{AWS::Partition}}:sagemaker:${{AWS::Region}}:${{AWS::AccountId}}:{kind}/*"
-    for kind in ("training-job", "processing-job", "transform-job", "hyper-parameter-tuning-job")
+    for kind in (
+        *("training-job", "processing-job", "transform-job"),
+        *("hyper-parameter-tuning-job", "automl-job"),
+    )
 }
 SECRET = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
 TABLE = "${HistoryTable.Arn}"
@@ -36,6 +39,7 @@ LISTS = {
     "sagemaker:ListProcessingJobs",
     "sagemaker:ListTransformJobs",
     "sagemaker:ListHyperParameterTuningJobs",
+    "sagemaker:ListAutoMLJobs",
 }
 ON_THE_TABLE = {
     "Audit": {"DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
@@ -95,6 +99,7 @@ def test_only_metrics_prices_and_lists_are_unscoped(template: dict[str, Any]) ->
         ("cloudwatch:GetMetricData", "*"),
         ("cloudwatch:ListMetrics", "*"),
         ("pricing:GetProducts", "*"),
+        ("sagemaker:ListCandidatesForAutoMLJob", "*"),
         *((action, "*") for action in LISTS),
     }
     assert {action for action, _ in statements(template, "SweepRole")} >= LISTS
@@ -166,7 +171,7 @@ def test_no_action_is_a_pattern(template: dict[str, Any]) -> None:
 WRITES = {f"dynamodb:{verb}Item" for verb in ("Put", "Update", "Delete")}
 TOUCHED = {
     "Audit": {
-        "sagemaker": JOBS,
+        "sagemaker": {"*", *JOBS},
         "cloudwatch": {"*"},
         "pricing": {"*"},
         "dynamodb": {TABLE, f"{TABLE}/index/by-family"},

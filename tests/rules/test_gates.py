@@ -105,7 +105,7 @@ def test_a_rule_judges_only_the_kinds_of_its_card(name: str, kind: JobKind) -> N
     """Whatever was measured; a tuning job has no instances of its own."""
     groups = () if kind is JobKind.TUNING else job().groups
     answer = outcome(name, job(kind=kind, groups=groups))
-    assert answer == NotApplicable(f"not for {kind.value} jobs")
+    assert answer == NotApplicable(f"not for {kind.row.label}s")
 
 
 @pytest.mark.parametrize("name", RULES)

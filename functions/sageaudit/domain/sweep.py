@@ -26,7 +26,7 @@ and so may the clock of a function: our choice."""
 NOT_TRIED = timedelta(hours=3)
 """Each list is tried at most sweeps, which come every 15 minutes: our choice."""
 _GRACE = timedelta(minutes=35)
-_GRACE_OF = {JobKind.TUNING: timedelta(minutes=80)}
+_GRACE_OF_ROLL_UP = timedelta(minutes=80)
 _OLDEST_OPEN = LONGEST_LIFE + timedelta(days=2)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -34,10 +34,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def grace(kind: JobKind) -> timedelta:
     """How long after its end a job may lack an audit, though nothing was lost.
 
-    The queue's delay of up to 15 minutes, a wait of 15 for late metrics, and 5 to work. A tuning
-    job waits three times for the audits of its training jobs.
+    The queue's delay of up to 15 minutes, a wait of 15 for late metrics, and 5 to work. A roll-up
+    waits three times for the audits of its jobs: after its event, or after a sweep has sent one.
     """
-    return _GRACE_OF.get(kind, _GRACE)
+    return _GRACE_OF_ROLL_UP if kind.row.rollup and kind.row.has_event else _GRACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +152,14 @@ class SweptRow:
     """What a sweep makes of one row of a list.
 
     `stays_open`: it must be listed again. `look`: it must have an audit by now. `counts`: it ended
-    in the time that this sweep is the first to look at. `has_event`: an event of it should have
-    come.
+    in the time that this sweep is the first to look at. `in_time`: it ended after the list was
+    swept first. `has_event`: an event of it should have come.
     """
 
     stays_open: bool
     look: bool = False
     counts: bool = False
+    in_time: bool = False
     has_event: bool = False
 
 
@@ -173,7 +174,11 @@ def swept_row(row: Listed, state: ListState, under_way: UnderWay) -> SweptRow:
         return SweptRow(stays_open=False)
     after = row.last_at >= state.began_at
     return SweptRow(
-        stays_open=False, look=True, counts=after and row.last_at > state.watermark, has_event=after
+        stays_open=False,
+        look=True,
+        counts=after and row.last_at > state.watermark,
+        in_time=after,
+        has_event=after and row.ref.kind.row.has_event,
     )
 
 

@@ -20,8 +20,8 @@ from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.window import Window
 
 Row = TypeVar("Row", Head, FindingRow)
-_SHARED = f"{JobKind.TUNING.value}/"
-"""Begins the name that several tuning jobs, each a family of its own, may share."""
+_SHARED = tuple(f"{kind.value}/" for kind in JobKind if kind.row.rollup)
+"""Begin the names that several roll-ups, each a family of its own, may share."""
 
 
 @dataclass(slots=True)

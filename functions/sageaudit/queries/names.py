@@ -9,7 +9,7 @@ from typing import Any
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
-from sageaudit.output.text.notes import TUNING_JOB
+from sageaudit.output.text.notes import ROLL_UP_LABELS
 from sageaudit.output.text.untrusted import DOTS
 from sageaudit.ports import History
 from sageaudit.queries import answer
@@ -32,7 +32,8 @@ def named(lists: Lists, question: Question) -> Question:
     text = question.family
     if text is None or next(lists.sums(Scope.FAMILY, name=text), None) is not None:
         return question
-    end = f"/{text.removeprefix(TUNING_JOB)}"
+    label = next((label for label in ROLL_UP_LABELS if text.startswith(label)), "")
+    end = f"/{text.removeprefix(label)}"
     meant = sorted(
         {name for name in _names(lists, Scope.FAMILY) if name.endswith(end) or is_cut(text, name)}
     )

@@ -27,7 +27,7 @@ NEVER_STARTED = "Never started"
 class AuditRow:
     """The newest audit of one job. Unknown values are None.
 
-    A roll-up (`rollup`: a tuning job) repeats the dollars of its training jobs, so its amounts are
+    A roll-up (`rollup`: a tuning or AutoML job) repeats the dollars of its jobs, so its amounts are
     only what it adds itself: the columns of any list add up to the daily sums. The fields from
     `rule` on are those of a finding, in lists of one rule.
     """
@@ -224,7 +224,7 @@ def finding_row(finding: FindingRow, head: Head | None) -> AuditRow:
 def needs_head(finding: FindingRow) -> bool:
     """True where the finding alone does not tell account, region, kind and what it adds."""
     ref = JobRef.from_arn(finding.key.arn)
-    return ref is None or bool(ref.kind.row.rollup)
+    return ref is None or ref.kind.row.rollup is not None
 
 
 def _of_arn(finding: FindingRow, ref: JobRef | None) -> AuditRow:

@@ -207,13 +207,14 @@ class FamilyCase(JobCase):
 
 @dataclass(frozen=True, slots=True)
 class TuningCase(Case):
-    """One tuning job and its training jobs in the order in which they ended.
+    """One roll-up, such as a tuning job, and its jobs in the order in which they ended.
 
-    `job` is None for a recorded set without its tuning job's own answer.
+    `job` is None for a recorded set without the roll-up's own answer.
     """
 
     job: Job | None
     trials: tuple[Trial, ...]
+    kind: JobKind = JobKind.TUNING
 
     @property
     def tuning(self) -> Tuning | None:

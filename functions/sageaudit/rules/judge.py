@@ -105,11 +105,14 @@ def _answer(rule: Rule, case: Case) -> Outcome:
 
 def _refused(rule: Rule, case: Case) -> Outcome | None:
     job = case.job if isinstance(case, _WITH_JOB) else None
-    if job is None or (job.finished and job.kind in rule.kinds):
-        return None
-    if not job.finished:
+    kind = job.kind if job is not None else None
+    if isinstance(case, TuningCase):
+        kind = case.kind
+    if job is not None and not job.finished:
         return Unknown(NOT_FINISHED, f"the job has not ended (status {job.status})")
-    return NotApplicable(f"not for {job.kind.value} jobs")
+    if kind is None or kind in rule.kinds:
+        return None
+    return NotApplicable(f"not for {kind.row.label}s")
 
 
 def _gate(rule: Rule, case: FamilyCase) -> Outcome | None:

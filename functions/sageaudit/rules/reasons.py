@@ -8,7 +8,7 @@ None.
 from __future__ import annotations
 
 from sageaudit.domain.bill.finding import Unknown
-from sageaudit.domain.job.job import ParentKind, Purchase
+from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.usage import measurements
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules.card import JobCase, RequestCase
@@ -67,7 +67,7 @@ def not_completed(case: JobCase) -> str | None:
 def search_trial(case: JobCase) -> str | None:
     """For rules that compare the runs of a family."""
     parent = case.job.parent
-    trial = parent is not None and parent.kind in {ParentKind.TUNING, ParentKind.AUTOML}
+    trial = parent is not None and parent.rollup is not None
     return "the trials of one search are meant to differ" if trial else None
 
 

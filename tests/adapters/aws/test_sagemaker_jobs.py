@@ -149,3 +149,43 @@ def test_tags_of_another_form_are_no_answer(tags: Any) -> None:
     """A row without a key, or with a value that is no text: it is asked again later."""
     with pytest.raises(Unavailable, match="cannot be read"):
         jobs(Client(pages=[{"Tags": tags}])).tags(ref(JobKind.TRAINING))
+
+
+def test_the_jobs_of_an_automl_job_are_the_steps_of_its_candidates() -> None:
+    """Of all kinds, each once; a step without an ARN, and one of no audited kind, are left out."""
+
+    def step(word: str, name: str, step_name: str | None = None) -> dict[str, str]:
+        arn = f"arn:aws:sagemaker:{PLACE}:{word}/{name}"
+        return {"CandidateStepArn": arn, "CandidateStepName": step_name or name}
+
+    shared = step("processing-job", "churn-db-1")
+    first = [
+        shared,
+        step("training-job", "churn-dpp0-1", "its-own-name"),
+        {"CandidateStepName": "x"},
+    ]
+    second = [shared, step("transform-job", "churn-dpp1-rpb"), step("endpoint", "churn")]
+    candidates = [{"CandidateSteps": first}, {}, {"CandidateSteps": None}]
+    pages: list[dict[str, Any]] = [
+        {"Candidates": candidates},
+        {"Candidates": [{"CandidateSteps": second}]},
+    ]
+    client = Client(pages=pages)
+    found = list(jobs(client).children(ref(JobKind.AUTOML)))
+    assert client.calls == [
+        ("list_candidates_for_auto_ml_job", {}),
+        ("paginate", {"AutoMLJobName": "Nightly"}),
+    ]
+    assert [(one.kind.value, one.name) for one in found] == [
+        ("processing", "churn-db-1"),
+        ("training", "churn-dpp0-1"),
+        ("transform", "churn-dpp1-rpb"),
+    ]
+
+
+@pytest.mark.parametrize("steps", [5, "x", [None]])
+def test_steps_of_another_form_are_no_answer(steps: Any) -> None:
+    """It is asked again later."""
+    client = Client(pages=[{"Candidates": [{"CandidateSteps": steps}]}])
+    with pytest.raises(Unavailable, match="cannot be read"):
+        list(jobs(client).children(ref(JobKind.AUTOML)))

@@ -9,6 +9,7 @@ from sageaudit.domain.alert.alert import AlertFigures
 from sageaudit.domain.alert.audit_figures import counted_findings, figures_of, why_never, worst
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind
 from sageaudit.domain.policy.policy import Mode
 from tests.fakes.documents import (
     TUNING_ARN,
@@ -98,10 +99,19 @@ def test_findings_that_do_not_count(overrides: dict[str, Any]) -> None:
 
 
 def test_children_of_other_parents_have_messages() -> None:
-    """Only a tuning job speaks for its training jobs."""
-    automl = job(parent=TUNING_ARN.replace("hyper-parameter-tuning-job", "automl-job"))
-    assert why_never(document(job=automl), "tell") is None
-    assert why_never(document(job=job(kind="processing", parent=TUNING_ARN)), "tell") is None
+    """Labeling jobs and monitoring schedules are not audited: their jobs speak for themselves."""
+    for word in ("labeling-job", "monitoring-schedule", "training-job"):
+        child = job(parent=TUNING_ARN.replace("hyper-parameter-tuning-job", word))
+        assert why_never(document(job=child), "tell") is None
+
+
+@pytest.mark.parametrize("kind", [kind for kind in JobKind if kind.row.rollup])
+def test_the_jobs_of_a_roll_up_have_no_message(kind: JobKind) -> None:
+    """Whatever kind of job it launched: the roll-up's message has their dollars."""
+    parent = TUNING_ARN.replace("hyper-parameter-tuning-job", kind.row.arn_word)
+    for launched in BILLED_KINDS:
+        child = document(job=job(kind=launched.value, parent=parent))
+        assert why_never(child, "tell") == f"child of {kind.row.with_article}"
 
 
 def test_a_rollup_has_a_message() -> None:

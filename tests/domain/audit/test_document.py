@@ -16,7 +16,7 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
-from sageaudit.workflows.audit.judge import Child, audit_job, audit_tuning
+from sageaudit.workflows.audit.judge import Child, audit_job, audit_roll_up
 from tests.fakes.documents import finding, type_finding
 from tests.fakes.jobs import ACCOUNT, REGION, START, job, market, usage
 
@@ -31,7 +31,7 @@ def one_job() -> Audit:
 
 def tuning_job() -> Audit:
     """A set of one training job, without its tuning job's own answer."""
-    return audit_tuning(None, [Child(document(one_job()), {})], Policy(), RULES, now=START)
+    return audit_roll_up(None, [Child(document(one_job()), {})], Policy(), RULES, now=START)
 
 
 def gone(kind: JobKind) -> Audit:

@@ -4,12 +4,12 @@ import pytest
 
 from sageaudit.domain.bill.finding import NotApplicable, Unknown
 from sageaudit.domain.job.failure import kept, limit_hit, reason_class
-from sageaudit.domain.job.job import Job, Parent, ParentKind
+from sageaudit.domain.job.job import Job, Parent
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.limits.failures import not_lost
 from tests.fakes.jobs import ran
 
-TRIAL = Parent(ParentKind.TUNING, "arn:t")
+TRIAL = Parent(JobKind.TUNING.row.rollup, "arn:t")
 
 
 def failed(reason: str | None = None, **changes: Any) -> Job:

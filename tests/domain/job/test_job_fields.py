@@ -9,7 +9,7 @@ import pytest
 
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.family import family
-from sageaudit.domain.job.job import InstanceGroup, Job, Parent, ParentKind, Purchase
+from sageaudit.domain.job.job import InstanceGroup, Job, Parent, Purchase
 from sageaudit.domain.job.job_fields import FIELDS
 from sageaudit.domain.job.kept import keep
 from sageaudit.domain.job.kept_fields import KeptAs, Shape
@@ -27,7 +27,7 @@ from sageaudit.domain.job.parts import (
 from sageaudit.errors import Malformed
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer, transition
 
-TRAINING, PROCESSING, TRANSFORM, TUNING = JobKind
+TRAINING, PROCESSING, TRANSFORM, TUNING, AUTOML = JobKind
 ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}"
 PLAN = f"{ARN}:training-plan/p5-week"
 ANSWERS: dict[JobKind, dict[str, Any]] = {
@@ -82,8 +82,17 @@ ANSWERS: dict[JobKind, dict[str, Any]] = {
         "CreationTime": 1763629200.0,
         "HyperParameterTuningEndTime": 1763636400.0,
     },
+    AUTOML: {
+        "AutoMLJobName": "churn",
+        "AutoMLJobArn": f"{ARN}:automl-job/churn",
+        "AutoMLJobStatus": "Completed",
+        "AutoMLProblemTypeConfigName": "Tabular",
+        "CreationTime": 1763629200.0,
+        "EndTime": 1763636400.0,
+    },
 }  # fmt: skip
-"""A run of each kind: an hour on two instances, 20 minutes on three, 10 on two, and ten trials."""
+"""A run of each kind: an hour on two instances, 20 minutes on three, 10 on two, ten trials, and two
+hours of candidates."""
 
 
 def answer(kind: JobKind, **changes: Any) -> dict[str, Any]:
@@ -315,11 +324,14 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
         (TRAINING, {"ResourceConfig": KEPT_ALIVE, "WarmPoolStatus": IN_POOL | {"Status": "InUse"}},
          "warm_pool", WarmPool("InUse", 1800, Decimal(640))),
         (TRAINING, {"ResourceConfig": KEPT_ALIVE}, "warm_pool", WarmPool(None, 1800, None)),
-        (TRAINING, {"TuningJobArn": "arn:p"}, "parent", Parent(ParentKind.TUNING, "arn:p")),
-        (TRAINING, {"AutoMLJobArn": "arn:p"}, "parent", Parent(ParentKind.AUTOML, "arn:p")),
-        (TRAINING, {"LabelingJobArn": "arn:p"}, "parent", Parent(ParentKind.LABELING, "arn:p")),
+        (TRAINING, {"TuningJobArn": "arn:p"}, "parent", Parent(TUNING.row.rollup, "arn:p")),
+        (TRAINING, {"AutoMLJobArn": "arn:p"}, "parent", Parent(AUTOML.row.rollup, "arn:p")),
+        (TRAINING, {"LabelingJobArn": "arn:p"}, "parent", Parent(None, "arn:p")),
         (TRAINING, {"TuningJobArn": None}, "parent", None),
-        (PROCESSING, {"TrainingJobArn": "arn:p"}, "parent", Parent(ParentKind.TRAINING, "arn:p")),
+        (PROCESSING, {"TrainingJobArn": "arn:p"}, "parent", Parent(None, "arn:p")),
+        (PROCESSING, {"AutoMLJobArn": "arn:p"}, "parent", Parent(AUTOML.row.rollup, "arn:p")),
+        (TRANSFORM, {"AutoMLJobArn": "arn:p"}, "parent", Parent(AUTOML.row.rollup, "arn:p")),
+        (AUTOML, {}, "parent", None),
         # Describe may name the path of a model that was never written; an answer without it says
         # that nothing was uploaded only where its transitions end a run that ended early
         *((TRAINING, {**steps(*statuses), "ModelArtifacts": artifacts}, "left_artifact", left)

@@ -23,8 +23,10 @@ from sageaudit.domain.job.kinds import (
     COUNT_PATHS,
     TYPE_PATHS,
     VOLUME_PATHS,
+    ChildList,
     Component,
     JobKind,
+    KindRow,
 )
 from sageaudit.domain.prices.price_list import ROLES
 from tests.fakes.request import known
@@ -65,6 +67,16 @@ def test_no_two_kinds_share_what_tells_them_apart() -> None:
         assert len({getattr(row, name) for row in billed}) == len(billed)
 
 
+def children_list_is_of_the_api(row: KindRow, listed: ChildList) -> bool:
+    """The action takes the roll-up's name, and its rows, or their steps, have ARN and name."""
+    operation = model().operation_model(listed.action)
+    found = operation.output_shape.members[listed.rows].member
+    if listed.steps is not None:
+        found = found.members[listed.steps].member
+    keys = {listed.arn_key, listed.name_key}
+    return row.name_key in operation.input_shape.members and keys <= set(found.members)
+
+
 @EVERY_KIND
 def test_the_calls_and_keys_of_a_kind_are_those_of_the_api(kind: JobKind) -> None:
     """Describe by name and List, their methods in boto3, Create, and the keys of the answer."""
@@ -75,8 +87,8 @@ def test_the_calls_and_keys_of_a_kind_are_those_of_the_api(kind: JobKind) -> Non
     assert keys <= set(described.output_shape.members)
     assert xform_name(row.describe_call) == row.describe_method
     assert xform_name(row.list_call) == row.list_method
-    assert xform_name(f"Create{row.prefix}Job{row.version}") == f"create_{row.sdk_noun}"
-    assert row.rollup is None or row.rollup.list_children in model().operation_names
+    assert xform_name(f"Create{row.prefix}Job") == f"create_{row.sdk_noun}"
+    assert row.rollup is None or children_list_is_of_the_api(row, row.rollup.child_list)
     trial = model().operation_model("DescribeTrainingJob").output_shape.members
     assert row.rollup is None or row.rollup.child_key in trial
 
@@ -107,10 +119,11 @@ def test_an_event_and_a_bare_answer_of_every_kind_are_read(kind: JobKind) -> Non
 
 def test_the_event_pattern_takes_every_kind_and_no_other(template: Mapping[str, Any]) -> None:
     """Its detail types, and a terminal state of each."""
+    announced = [kind for kind in JobKind if kind.row.has_event]
     pattern = one(template, "AWS::Events::Rule")["EventPattern"]
-    assert pattern["detail-type"] == [kind.row.detail_type for kind in JobKind]
+    assert pattern["detail-type"] == [kind.row.detail_type for kind in announced]
     assert pattern["detail"]["$or"] == [
-        {f"{kind.row.prefix}JobStatus": sorted(TERMINAL)} for kind in JobKind
+        {f"{kind.row.prefix}JobStatus": sorted(TERMINAL)} for kind in announced
     ]
 
 
@@ -122,12 +135,15 @@ def test_the_audit_may_describe_every_kind_and_no_other(template: Mapping[str, A
         if action.startswith("sagemaker:")
     ]
     described = {action for action, _ in granted if action.startswith("Describe")}
-    words = {resource.rpartition(":")[2].partition("/")[0] for _, resource in granted}
+    of_jobs = [resource for _, resource in granted if resource != "*"]
+    words = {resource.rpartition(":")[2].partition("/")[0] for resource in of_jobs}
     assert described == {kind.row.describe_call for kind in JobKind}
     assert words == {kind.row.arn_word for kind in JobKind}
     assert {action for action, _ in granted} == {
         permission.removeprefix("sagemaker:") for permission in sagemaker.PERMISSIONS
     }
+    everywhere = {f"sagemaker:{action}" for action, resource in granted if resource == "*"}
+    assert everywhere == set(sagemaker.NOT_LIMITED) == {"sagemaker:ListCandidatesForAutoMLJob"}
 
 
 def test_the_command_line_names_every_kind() -> None:

@@ -7,12 +7,12 @@ from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.recognise import Form, recognise
 from sageaudit.errors import Malformed
-from tests.fakes.planned import body
+from tests.fakes.planned import REQUESTED, body
 
 STEPS = {"Steps": [{"Name": "T", "Type": "Training", "Arguments": {}}]}
 
 
-@pytest.mark.parametrize("kind", JobKind)
+@pytest.mark.parametrize("kind", REQUESTED)
 def test_a_request_is_recognised_by_its_name_key_or_its_parameters(kind: JobKind) -> None:
     """Also without the job's name."""
     made = body(kind)

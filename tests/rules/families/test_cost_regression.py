@@ -3,7 +3,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.job.job import Job, Parent, ParentKind, Purchase
+from sageaudit.domain.job.job import Job, Parent, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.families import earlier_run
@@ -92,7 +92,7 @@ test_cases = cases(
     "Runs that are meant to differ are not compared.",
     # Trials of a tuning job; nor is a failed run, or a free one.
     row("not applicable: the trials of one search are meant to differ", replace(HOUR,
-        parent=Parent(ParentKind.TUNING, "arn:tuning"))),
+        parent=Parent(JobKind.TUNING.row.rollup, "arn:tuning"))),
     row("not applicable: …did not complete…", replace(HOUR, status="Failed")),
     row("not applicable: built-in Debugger rule", replace(HOUR, free="built-in Debugger rule")),
     "A phase that is not billed is no reason. An hour more in Starting costs nothing.",

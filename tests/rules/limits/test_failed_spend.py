@@ -2,7 +2,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.job.job import Hints, Job, Parent, ParentKind, Phase
+from sageaudit.domain.job.job import Hints, Job, Parent, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Upload
 from sageaudit.domain.usage.measurements import Metric
@@ -10,6 +10,7 @@ from tests.fakes.jobs import START, Points, job, market, phases, ran, series, us
 from tests.fakes.rule_cases import CLEAR, FOUND, Measured, cases, even, finds, lines, row
 
 RULE = "failed-spend"
+SEARCH = JobKind.TUNING.row.rollup
 
 
 def failed(reason: str | None = None, **changes: Any) -> Job:
@@ -122,9 +123,9 @@ test_cases = cases(
     row("not applicable: …checkpoints…", ran(3600, status="Stopped", left_artifact=False,
         checkpointed=True)),
     row("not applicable: …tuning job…", ran(3600, status="Stopped", left_artifact=False,
-        parent=Parent(ParentKind.TUNING, "arn:t"))),
+        parent=Parent(SEARCH, "arn:t"))),
     "A failed trial is lost all the same. Failed is not early-stopped.",
-    row(FOUND, failed(parent=Parent(ParentKind.TUNING, "arn:t"))),
+    row(FOUND, failed(parent=Parent(SEARCH, "arn:t"))),
     "Whether a stopped job left anything may not be known.",
     # Processing and transform jobs write their outputs themselves.
     row("unknown: artifact_unknown", ran(3600, status="Stopped", kind=JobKind.PROCESSING,
@@ -154,7 +155,7 @@ test_cases = cases(
     # It failed before its training began; or it is a trial, which nobody resumes.
     row(finds(confidence="measured", best=None), with_checkpoints(phases=phases(("Starting", -60),
         ("Downloading", 3600)))),
-    row(finds(confidence="measured", best=None), with_checkpoints(parent=Parent(ParentKind.TUNING,
+    row(finds(confidence="measured", best=None), with_checkpoints(parent=Parent(SEARCH,
         "arn:t"))),
     "A long run that failed without checkpoints gets them.",
     # The next failure loses less; an hour is not long, and a sign of its own is enough.

@@ -8,7 +8,6 @@ from sageaudit.domain.job.job import (
     InstanceGroup,
     Job,
     Parent,
-    ParentKind,
     Phase,
     Purchase,
 )
@@ -131,7 +130,7 @@ test_cases = cases(
         -600)))),
     "Trials and free jobs are not its concern.",
     # A trial reported its metric; a built-in Debugger rule costs nothing.
-    row("not applicable: …trial…", cut(parent=Parent(ParentKind.TUNING, "arn:t"))),
+    row("not applicable: …trial…", cut(parent=Parent(JobKind.TUNING.row.rollup, "arn:t"))),
     row("not applicable: …Debugger…", cut(kind=JobKind.PROCESSING, free="built-in Debugger rule")),
     "Without times or price it is still said.",
     # An end before the start, an unknown region: no sentence and no dollars are invented.

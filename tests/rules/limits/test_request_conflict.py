@@ -1,5 +1,5 @@
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.planned import LATER, asked, told
+from tests.fakes.planned import LATER, REQUESTED, asked, told
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "request-conflict"
@@ -34,7 +34,7 @@ test_cases = cases(
     "A type that is known later is not judged. It may be of either kind.",
     row(CLEAR, {"ResourceConfig.InstanceType": LATER, SIZE: None}),
     "A healthy request of each kind is clear. Processing must give a size anyway.",
-    *(row(CLEAR, kind=kind) for kind in JobKind),
+    *(row(CLEAR, kind=kind) for kind in REQUESTED),
     "More than 100 MB at a time is refused. The fix keeps the payload.",
     row(finds(paths=[AT_A_TIME], fix=[5]), {PAYLOAD: 20, AT_A_TIME: 6}, kind=JobKind.TRANSFORM),
     "Exactly 100 MB are taken. A payload that is not set is 6 MB.",

@@ -3,7 +3,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.job.job import Job, Parent, ParentKind
+from sageaudit.domain.job.job import Job, Parent
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, phases, ran
@@ -90,7 +90,7 @@ test_cases = cases(
         earlier=[before(1, fingerprint="a"), before(2, fingerprint=("a", None)[1])]),
     "Trials and free jobs are not its concern.",
     # Trials are one family and fail in parallel; a free job costs nothing.
-    row("not applicable: …trial…", failed(parent=Parent(ParentKind.TUNING, "arn:t"))),
+    row("not applicable: …trial…", failed(parent=Parent(JobKind.TUNING.row.rollup, "arn:t"))),
     row("not applicable: …Debugger…", failed(kind=JobKind.PROCESSING,
         free="built-in Debugger rule")),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.job.job import InstanceGroup, Job, Parent, ParentKind, Purchase
+from sageaudit.domain.job.job import InstanceGroup, Job, Parent, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel, WarmPool
 from tests.fakes.families import earlier_run
@@ -123,7 +123,7 @@ test_cases = cases(
     row("not applicable: it is serverless", run(purchase=Purchase.SERVERLESS)),
     row("not applicable: …several groups", run(groups=(InstanceGroup("ml.m5.xlarge", 1, "a"),
         InstanceGroup("ml.m5.2xlarge", 1, "b")))),
-    row("not applicable: …one search…", run(parent=Parent(ParentKind.TUNING, "arn:t"))),
+    row("not applicable: …one search…", run(parent=Parent(JobKind.TUNING.row.rollup, "arn:t"))),
     row("not applicable: …processing…", run(kind=JobKind.PROCESSING)),
     "Without a rate there are minutes, and dollars are unknown.",
     row(finds("…15 min of billed image pulls, for 5 min of pool.", usd=None, builder="possible"),

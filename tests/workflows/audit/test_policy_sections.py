@@ -9,12 +9,12 @@ import pytest
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.family import family
-from sageaudit.domain.job.job import Parent, ParentKind
+from sageaudit.domain.job.job import Parent
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy, RuleChoices, Section
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset, TuningCase
-from sageaudit.workflows.audit.judge import Child, audit_job, audit_tuning
+from sageaudit.workflows.audit.judge import Child, audit_job, audit_roll_up
 from tests.fakes.jobs import ACCOUNT, START, job, market, usage
 
 RULE = "spot-not-used"
@@ -64,12 +64,12 @@ def test_a_section_sets_thresholds_and_severity() -> None:
 
 def test_a_merged_finding_of_a_tuning_job_follows_its_sections() -> None:
     """The policy's severity for the tuning job's family holds for its merged findings."""
-    ran = replace(RAN, parent=Parent(ParentKind.TUNING, SWEEP), tags={})
+    ran = replace(RAN, parent=Parent(JobKind.TUNING.row.rollup, SWEEP), tags={})
     child = document(audit_job(ran, usage(ran), market(), Policy(), RULES, now=NOW))
     assert "high" not in {one["severity"] for one in child["findings"]}
     high = Section(SWEEP, None, None, RuleChoices(severities={RULE: Severity.HIGH}))
     policy = Policy(sections=(high,))
-    audit = audit_tuning(None, [Child(child, {})], policy, RULES, now=NOW)
+    audit = audit_roll_up(None, [Child(child, {})], policy, RULES, now=NOW)
     [merged] = [one for one in document(audit)["findings"] if one["rule"] == RULE]
     assert merged["severity"] == "high"
 
@@ -80,6 +80,6 @@ def test_a_tuning_job_is_judged_by_its_sections_too() -> None:
     rule = next(one for one in RULES.rules if one.scope is TuningCase)
     off = RuleChoices(off=frozenset({rule.name.name}))
     policy = Policy(sections=(Section(sweep.arn, None, None, off),))
-    audit = audit_tuning(sweep, [], policy, RULES, now=NOW)
+    audit = audit_roll_up(sweep, [], policy, RULES, now=NOW)
     reasons = {one["rule"]: one["reason"] for one in document(audit)["not_applicable"]}
     assert reasons[rule.name.name] == "switched off by the policy"

@@ -12,7 +12,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Throttled
 from sageaudit.workflows.audit.attempt import Caller, Repeated
-from sageaudit.workflows.audit.judge import audit_tuning
+from sageaudit.workflows.audit.judge import audit_roll_up
 from tests.fakes.dependencies import House
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.workflows.audit import test_families as families
@@ -97,9 +97,9 @@ def test_a_trial_that_is_recorded_while_its_sum_is_made_makes_the_sum_due(
 
     def meanwhile(*args: Any, **words: Any) -> Any:
         of.audited(NOW, "trial-3")
-        return audit_tuning(*args, **words)
+        return audit_roll_up(*args, **words)
 
-    monkeypatch.setattr("sageaudit.workflows.audit.run.audit_tuning", meanwhile)
+    monkeypatch.setattr("sageaudit.workflows.audit.run.audit_roll_up", meanwhile)
     summed(of, waits=None)
     assert sum_of(of).due_at == NOW
 

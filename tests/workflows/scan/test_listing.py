@@ -15,6 +15,7 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import AccessDenied, Unavailable
 from sageaudit.workflows.scan.listing import list_jobs
 from tests.fakes.jobs import ACCOUNT, REGION
+from tests.fakes.quota_scan import no_children
 from tests.fakes.virtual_time import VirtualTime
 
 PERIOD = Period(date(2026, 11, 1), date(2026, 11, 22))
@@ -163,7 +164,9 @@ def test_a_refused_kind_in_one_region_leaves_the_others() -> None:
             yield row(f"{kind.value}-{region}", kind=kind)
 
     kinds = [JobKind.TRAINING, JobKind.PROCESSING]
-    listing = list_jobs(Lists(), ["us-east-1", "eu-west-1"], kinds, PERIOD, VirtualTime())
+    listing = list_jobs(
+        Lists(), no_children, ["us-east-1", "eu-west-1"], kinds, PERIOD, VirtualTime()
+    )
     assert sorted(one.ref.name for one in listing.jobs) == [
         "processing-us-east-1",
         "training-eu-west-1",

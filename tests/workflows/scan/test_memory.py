@@ -16,7 +16,7 @@ from sageaudit.workflows.scan.run import scan
 from tests.fakes.documents import document
 from tests.fakes.jobs import REGION
 from tests.fakes.quota_aws import NOW
-from tests.fakes.quota_scan import PERIOD, QuotaScan
+from tests.fakes.quota_scan import PERIOD, QuotaScan, no_children
 
 BYTES_A_JOB = 3_000
 """The row of a list and its places in the order of auditing; an audit has several times as much."""
@@ -36,7 +36,9 @@ def peak_bytes(jobs: int) -> int:
     gc.collect()
     tracemalloc.start()
     try:
-        listing = list_jobs(account.lists, [REGION], [JobKind.TRAINING], PERIOD, account.time)
+        listing = list_jobs(
+            account.lists, no_children, [REGION], [JobKind.TRAINING], PERIOD, account.time
+        )
         tally = ScanTally()
         for outcome in scan(lanes_of(listing.jobs, deps), account.time, clock=lambda: NOW):
             tally.add(outcome)

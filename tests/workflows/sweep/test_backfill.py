@@ -17,7 +17,7 @@ from sageaudit.workflows.scan.listing import list_jobs
 from sageaudit.workflows.sweep.backfill import Deployed, Sent, Standing, send, standings
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.quota_aws import NOW
-from tests.fakes.quota_scan import PERIOD, QuotaScan
+from tests.fakes.quota_scan import PERIOD, QuotaScan, no_children
 from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, KnownRuns, MemoryNotes, key_of, row
 from tests.fakes.virtual_time import VirtualTime
 from tests.fakes.worked_off import WorkedOff
@@ -167,7 +167,9 @@ def test_ten_thousand_jobs_are_listed_and_looked_up_within_aws_rates() -> None:
         def sent(self, key: JobKey) -> None:
             account.time.sleep(0.02)
 
-    listing = list_jobs(account.lists, (REGION,), [JobKind.TRAINING], PERIOD, account.time)
+    listing = list_jobs(
+        account.lists, no_children, (REGION,), [JobKind.TRAINING], PERIOD, account.time
+    )
     listed_s = account.time.now_s
     stack = deployed(history=Slow(), notes=SlowNotes(), installed_at=NOW + DAY)
     found = list(standings(in_order(listing.jobs), stack, account.time, NOW))

@@ -112,7 +112,7 @@ def _listed(kind: JobKind, row: Mapping[str, Any]) -> Listed | None:
             ref,
             fields.text(row, f"{prefix}JobStatus") or "",
             created_at,
-            fields.time(row, f"{prefix}EndTime"),
+            fields.time(row, kind.row.end_key),
             fields.time(row, "LastModifiedTime"),
         )
     except Malformed:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from botocore import xform_name
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sageaudit.adapters.aws import cloudwatch, job_lists, sagemaker
@@ -25,7 +26,7 @@ _NAME = "sageaudit-doctor"
 _SERVER_ERROR = 500
 _SPECS = {kind.row.describe_call: kind for kind in JobKind}
 _LISTS = {kind.row.list_call: kind for kind in JobKind}
-_CHILDREN = {kind.row.rollup.list_children: kind for kind in JobKind if kind.row.rollup}
+_CHILDREN = {kind.row.rollup.child_list.action: kind for kind in JobKind if kind.row.rollup}
 
 
 def probe(
@@ -59,9 +60,8 @@ def _call(operation: str, region: str, account: str) -> tuple[str, Mapping[str, 
         return kind.row.describe_method, {kind.row.name_key: _NAME}
     if (kind := _LISTS.get(operation)) is not None:
         return kind.row.list_method, {"MaxResults": 1}
-    if operation in _CHILDREN:
-        name = JobKind.TUNING.row.name_key
-        return "list_training_jobs_for_hyper_parameter_tuning_job", {name: _NAME, "MaxResults": 1}
+    if (kind := _CHILDREN.get(operation)) is not None:
+        return xform_name(operation), {kind.row.name_key: _NAME, "MaxResults": 1}
     return _OTHERS[operation](region, account)
 
 

@@ -1,10 +1,11 @@
-"""Calls SageMaker in each account: Describe*, ListTags and the children of a tuning job."""
+"""Calls SageMaker in each account: Describe*, ListTags and the jobs that a roll-up launched."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from botocore import xform_name
 from botocore.exceptions import ClientError
 
 from sageaudit.adapters.aws.clients import (
@@ -15,15 +16,28 @@ from sageaudit.adapters.aws.clients import (
     part_of,
     text_in,
 )
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import ChildList, JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import JobNotFound
 
-PERMISSIONS = (*(f"sagemaker:{kind.row.describe_call}" for kind in JobKind), "sagemaker:ListTags")
-CHILDREN_PERMISSIONS = tuple(
-    f"sagemaker:{kind.row.rollup.list_children}" for kind in JobKind if kind.row.rollup
+JOB_PERMISSIONS = (
+    *(f"sagemaker:{kind.row.describe_call}" for kind in JobKind),
+    "sagemaker:ListTags",
 )
-"""Only the command line lists a tuning job's children; the Lambda reads them from the history."""
+"""What is asked of one job, to which IAM may limit it."""
+_ROLL_UPS = [rollup for kind in JobKind if (rollup := kind.row.rollup)]
+COUNT_PERMISSIONS = tuple(
+    f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS if not rollup.is_counted
+)
+"""An audit lists the jobs of a roll-up that Describe does not count, to know which are missing."""
+PERMISSIONS = (*JOB_PERMISSIONS, *COUNT_PERMISSIONS)
+CHILDREN_PERMISSIONS = tuple(f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS)
+"""Only the command line lists every roll-up's jobs; the Lambda reads them from the history."""
+NOT_LIMITED = tuple(
+    f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS if not rollup.child_list.limited
+)
+"""Those that no policy limits to certain jobs: AWS's guide on SageMaker's API permissions says so
+of all List calls but ListTags."""
 
 
 class SageMakerJobs:
@@ -60,17 +74,39 @@ class SageMakerJobs:
             }
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:
-        """The training jobs of a tuning job. Raises AwsError."""
+        """The jobs that a roll-up launched, each once. Raises AwsError."""
+        rollup = ref.kind.row.rollup
+        if rollup is None:
+            return
+        listed, seen = rollup.child_list, set[str]()
         with aws_errors("sagemaker"), parsing("sagemaker"):
             client = self._client_of(ref.account, ref.region)
-            pages = client.get_paginator("list_training_jobs_for_hyper_parameter_tuning_job")
-            for page in pages.paginate(HyperParameterTuningJobName=ref.name):
-                for row in part_of(page, "TrainingJobSummaries"):
-                    child = JobRef.from_arn(
-                        text_in(row, "TrainingJobArn"), text_in(row, "TrainingJobName")
-                    )
-                    if child is not None:
+            pages = client.get_paginator(xform_name(listed.action))
+            for page in pages.paginate(**{ref.kind.row.name_key: ref.name}):
+                for row in _child_rows(page, listed):
+                    child = _child(row, listed)
+                    if child is not None and child.arn not in seen:
+                        seen.add(child.arn)
                         yield child
+
+
+def _child_rows(page: Mapping[str, Any], listed: ChildList) -> Iterator[Mapping[str, Any]]:
+    for row in part_of(page, listed.rows):
+        if listed.steps is None:
+            yield row
+        else:
+            yield from row.get(listed.steps) or ()
+
+
+def _child(row: Mapping[str, Any], listed: ChildList) -> JobRef | None:
+    """A launched job; None for a row or step without a job, or with one of no audited kind.
+
+    A step may have a name of its own.
+    """
+    arn, name = row.get(listed.arn_key), row.get(listed.name_key)
+    if not isinstance(arn, str):
+        return None
+    return (isinstance(name, str) and JobRef.from_arn(arn, name)) or JobRef.from_arn(arn)
 
 
 def is_gone(error: ClientError) -> bool:

@@ -49,10 +49,10 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class RecordedSet:
-    """The training jobs of a tuning job, and the tuning job itself if the file has it."""
+    """The jobs that a roll-up launched, and the roll-up itself if the file has it."""
 
     children: tuple[Recording, ...]
-    tuning: Recording | None = None
+    rollup: Recording | None = None
 
 
 def read(path: Path) -> Recording | RecordedSet:
@@ -80,14 +80,14 @@ def parsed(document: Mapping[str, Any]) -> Recording | RecordedSet:
     _check_schema(document)
     children = fields.items(document, "children")
     kind = kind_of(fields.section(document, "describe"))
-    tuning = kind is not None and kind.row.rollup is not None
-    if not children and not (tuning and "schema" in document):
+    is_rollup = kind is not None and kind.row.rollup is not None
+    if not children and not (is_rollup and "schema" in document):
         raise Malformed("children", "is empty")
     shared = {key: document[key] for key in ("as_of",) if key in document}
     prices = as_read.prices_of(document)
     return RecordedSet(
         tuple(_child(shared | dict(child), at, prices) for at, child in enumerate(children)),
-        of_document(document) if tuning else None,
+        of_document(document) if is_rollup else None,
     )
 
 

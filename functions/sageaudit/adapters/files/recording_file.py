@@ -33,12 +33,12 @@ def document_of(
 
     `key`: that of fingerprints, by which runs with the same settings are known; without it the
     recording has none. `tags`: the names of those that are kept. A set has its moment and its price
-    list once, for all of its training jobs. Raises Malformed.
+    list once, for all of its jobs. Raises Malformed.
     """
     if isinstance(recorded, Recording):
         return {"schema": SCHEMA, **_of_one(recorded, key, tags)}
     children = [_of_one(child, key, tags) for child in recorded.children]
-    written = {} if recorded.tuning is None else _of_one(recorded.tuning, key, tags)
+    written = {} if recorded.rollup is None else _of_one(recorded.rollup, key, tags)
     for part in ("as_of", "prices"):
         shared = next((child[part] for child in children if child.get(part)), None)
         if shared is not None and written.setdefault(part, shared) == shared:

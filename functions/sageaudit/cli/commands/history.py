@@ -61,8 +61,7 @@ def history(
         count = shown.write(rows, listing, tail, days)
         if not count:
             asking.say_nothing_found(reader, question)
-    if any(row.rollup for row in found.rows):
-        asking.say_rollups()
+    asking.say_rollups(found.rows)
     if found.more:
         say("there are more rows: --all prints all of them")
 

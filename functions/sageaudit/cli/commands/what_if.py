@@ -22,6 +22,7 @@ from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, impossible, resize
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import rollup_of
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.policy import Policy
@@ -81,8 +82,10 @@ def what_if(
 def _recorded(path: Path) -> Run:
     recorded = recording.read(path)
     if not isinstance(recorded, recording.Recording):
-        names = [run_of(child).job.name for child in recorded.children]
-        raise BadUsage(live.one_of(names, f"{path}"))
+        jobs = [run_of(child).job for child in recorded.children]
+        parents = (rollup_of(job.parent.arn) for job in jobs if job.parent)
+        kind = next((parent.kind for parent in parents if parent), JobKind.TUNING)
+        raise BadUsage(live.one_of([job.name for job in jobs], f"{path}", kind))
     try:
         return run_of(recorded)
     except Malformed as error:

@@ -19,7 +19,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Advised, Worth, advised_by, dearest
 from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import rollup_of
 from sageaudit.domain.policy.policy import Mode
 from sageaudit.domain.policy.routes import IDLE_RULE
 from sageaudit.domain.usage.work_share import Unit
@@ -66,13 +66,13 @@ def why_never(document: AuditDocument, mode: Mode) -> str | None:
         return "unauditable"
     if mode == "observe":
         return "observe mode"
-    return "child of a tuning job" if is_in_roll_up(document) else None
+    launched_by = rollup_of(document["job"]["parent"])
+    return None if launched_by is None else f"child of {launched_by.kind.row.with_article}"
 
 
 def is_in_roll_up(document: AuditDocument) -> bool:
-    """Whether a tuning job launched it, whose messages have its dollars."""
-    job, word = document["job"], JobKind.TUNING.row.arn_word
-    return job["kind"] == JobKind.TRAINING and f":{word}/" in (job["parent"] or "")
+    """Whether a roll-up launched it, whose messages have its dollars."""
+    return rollup_of(document["job"]["parent"]) is not None
 
 
 def counted_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:

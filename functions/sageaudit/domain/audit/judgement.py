@@ -198,11 +198,12 @@ def _reasons(
             yield f"Whether fewer or smaller machines would do was not judged: {outcome.reason}."
 
 
-def judged_together(children: Sequence[Judgement], unaudited: int) -> Judgement:
-    """How much of a tuning job's or set's training jobs could be judged.
+def judged_together(
+    children: Sequence[Judgement], unaudited: int, jobs: str = "training jobs"
+) -> Judgement:
+    """How much of the jobs of a roll-up or set could be judged; `jobs` is their name for people.
 
-    `unaudited`: how many training jobs have no audit. Without any training job nothing was left to
-    judge.
+    `unaudited`: how many of them have no audit. Without any job nothing was left to judge.
     """
     parts = [child.judged for child in children] + [Judged.NO] * unaudited
     if all(part is Judged.YES for part in parts):
@@ -211,19 +212,19 @@ def judged_together(children: Sequence[Judgement], unaudited: int) -> Judgement:
     reasons = []
     if unaudited:
         be = "is" if unaudited == 1 else "are"
-        reasons.append(f"{unaudited} of {len(parts)} training jobs {be} not audited.")
-    reasons += _shared(children)
+        reasons.append(f"{unaudited} of {len(parts)} {jobs} {be} not audited.")
+    reasons += _shared(children, jobs)
     hidden = len(reasons) - _MOST
     if hidden > 0:
-        reasons[_MOST - 1 :] = [f"{hidden + 1} more reasons are in the training jobs' own audits."]
+        reasons[_MOST - 1 :] = [f"{hidden + 1} more reasons are in the {jobs}' own audits."]
     return Judgement(judged, tuple(reasons))
 
 
-def _shared(children: Sequence[Judgement]) -> list[str]:
+def _shared(children: Sequence[Judgement], jobs: str) -> list[str]:
     """The children's sentences, the most frequent first; figures in them are those of the first."""
     same: dict[str, list[str]] = {}
     for sentence in (sentence for child in children for sentence in child.not_judged):
         words = "".join(" " if letter.isdigit() else letter for letter in sentence).split()
         same.setdefault(" ".join(words), []).append(sentence)
     ranked = sorted(same.values(), key=lambda sentences: -len(sentences))
-    return [f"In {len(each)} of {len(children)} training jobs: {each[0]}" for each in ranked]
+    return [f"In {len(each)} of {len(children)} {jobs}: {each[0]}" for each in ranked]

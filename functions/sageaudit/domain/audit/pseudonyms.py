@@ -29,7 +29,7 @@ _ARN = re.compile(
     re.DOTALL,
 )
 _RESOURCES = frozenset(kind.row.arn_word for kind in JobKind) | {
-    "automl-job", "labeling-job", "monitoring-schedule", "pipeline", "user-profile",
+    "labeling-job", "monitoring-schedule", "pipeline", "user-profile",
     "training-plan",
 }  # fmt: skip
 _EXECUTION = re.compile(r"(?P<pipeline>[^/]+)/execution/(?P<id>.+)\Z", re.DOTALL)

@@ -1,6 +1,6 @@
-"""The audit of a tuning job: the sum of its children's audits, not included in any other sum.
+"""The audit of a roll-up: the sum of its children's audits, not included in any other sum.
 
-The cost of a tuning job is on the training jobs that it launched. A child keeps its own shares; a
+The cost of a tuning or AutoML job is on the jobs that it launched. A child keeps its own shares; a
 finding of the roll-up is one rule's finding over all children, with the sum of their shares.
 """
 
@@ -31,13 +31,14 @@ from sageaudit.domain.bill.counterfactual import REST, Savings, Severities, Slic
 from sageaudit.domain.bill.finding import Bucket, Finding, Severity
 from sageaudit.domain.job.job import Job, whole_sum
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import rollup_of
 from sageaudit.domain.prices.market import PriceKind
 
 _ZERO = Decimal(0)
 
 
 def job_of_children(children: Sequence[AuditDocument]) -> Job:
-    """A tuning job without a recorded answer of its own, derived from its children."""
+    """A roll-up without a recorded answer of its own, derived from its children."""
     rows = [child["job"] for child in children]
     first = rows[0]
     times = [
@@ -45,8 +46,9 @@ def job_of_children(children: Sequence[AuditDocument]) -> Job:
         for row in rows
         if row["started_at"] and row["ended_at"]
     ]
+    named = rollup_of(first["parent"])
     return Job(
-        kind=JobKind.TUNING,
+        kind=named.kind if named else JobKind.TUNING,
         name=(first["parent"] or first["family"]).rpartition("/")[2],
         arn=first["parent"],
         account=first["account"],
@@ -72,17 +74,18 @@ def roll_up(
 ) -> Audit:
     """Sums the children's audits. `launched`: expected number of children, None when unknown.
 
-    A job that launched nothing cost nothing. `outcomes` are those of the tuning rules, and `own`
+    A job that launched nothing cost nothing. `outcomes` are those of its rules, and `own`
     the savings of their findings, taken from what the children's findings left.
     """
     empty = _ZERO if launched == 0 else None
-    missing = tuple(_missing(children, launched))
+    jobs = _children_of(job)
+    missing = tuple(_missing(children, launched, jobs))
     guessed = sum(bool(child["bill"]["estimated"]) for child in children)
-    rate = f"{guessed} of {len(children)} training jobs are billed at an estimated rate"
+    rate = f"{guessed} of {len(children)} {jobs} are billed at an estimated rate"
     estimated = (rate,) if guessed else ()
     totals = [child["bill"]["total_usd"] for child in children]
     total_usd = whole_sum(totals) if totals else empty
-    judged = _judgement(children, launched)
+    judged = _judgement(children, launched, jobs)
     return Audit(
         job=job,
         family=family,
@@ -90,14 +93,14 @@ def roll_up(
         bill=BillSum(
             total_usd=total_usd,
             complete=not missing and all(child["bill"]["complete"] for child in children),
-            missing=(*missing, *_incomplete(children), *estimated),
+            missing=(*missing, *_incomplete(children, jobs), *estimated),
             estimated=estimated,
             basis=_basis(children),
         ),
         facts=_facts(children),
         usage=None,
         outcomes=tuple(outcomes),
-        savings=judged.known(_savings(children, total_usd, empty, severities, own)),
+        savings=judged.known(_savings(children, total_usd, empty, severities, own, jobs)),
         judgement=judged,
         final=not missing and all(child["audit"]["settled"] for child in children),
         recheck_at=None,
@@ -108,19 +111,26 @@ def roll_up(
     )
 
 
+def _children_of(job: Job) -> str:
+    """What it launched, for people."""
+    rollup = job.kind.row.rollup
+    return rollup.children if rollup else "jobs"
+
+
 def _basis(children: Sequence[AuditDocument]) -> Basis:
     """An upper bound where a part is one; else none, since the sum has no lines of its own."""
     bound = any(is_upper_bound(child["bill"]) for child in children)
     return "upper_bound" if bound else "none"
 
 
-def _judgement(children: Sequence[AuditDocument], launched: int | None) -> Judgement:
-    """How much of the training jobs was judged; nothing, where none is known."""
+def _judgement(children: Sequence[AuditDocument], launched: int | None, jobs: str) -> Judgement:
+    """How much of its jobs was judged; nothing, where none is known."""
     if not children and launched != 0:
-        return Judgement(Judged.NO, ("Its training jobs are not audited.",))
+        return Judgement(Judged.NO, (f"Its {jobs} are not audited.",))
     unaudited = max((launched or 0) - len(children), 0)
     known = all(child["avoidable_usd"] is not None for child in children)
-    return replace(judged_together(list(map(_of_child, children)), unaudited), answered=known)
+    together = judged_together(list(map(_of_child, children)), unaudited, jobs)
+    return replace(together, answered=known)
 
 
 def _of_child(child: AuditDocument) -> Judgement:
@@ -143,18 +153,18 @@ def _facts(children: Sequence[AuditDocument]) -> BillFacts:
     )
 
 
-def _missing(children: Sequence[AuditDocument], launched: int | None) -> Iterable[str]:
+def _missing(children: Sequence[AuditDocument], launched: int | None, jobs: str) -> Iterable[str]:
     if launched is None and not children:
-        yield "the training jobs that it launched are not known"
+        yield f"the {jobs} that it launched are not known"
     elif launched is not None and len(children) < launched:
-        yield f"{launched - len(children)} of {launched} training jobs are not audited"
+        yield f"{launched - len(children)} of {launched} {jobs} are not audited"
     unpriced = sum(child["bill"]["total_usd"] is None for child in children)
     if unpriced:
-        yield f"{unpriced} of {len(children)} training jobs have no known cost"
+        yield f"{unpriced} of {len(children)} {jobs} have no known cost"
 
 
-def _incomplete(children: Sequence[AuditDocument]) -> Iterable[str]:
-    """What the bills of its training jobs lack, each reason once; without those of no known cost.
+def _incomplete(children: Sequence[AuditDocument], jobs: str) -> Iterable[str]:
+    """What the bills of its jobs lack, each reason once; without those of no known cost.
 
     That some of them are upper bounds is said by the basis.
     """
@@ -162,7 +172,7 @@ def _incomplete(children: Sequence[AuditDocument]) -> Iterable[str]:
     for bill in (child["bill"] for child in children if child["bill"]["total_usd"] is not None):
         counts.update(lower_gaps(bill))
     for what, count in counts.items():
-        yield f"in {count} of {len(children)} training jobs, {what}"
+        yield f"in {count} of {len(children)} {jobs}, {what}"
 
 
 def _savings(
@@ -171,6 +181,7 @@ def _savings(
     empty: Decimal | None,
     severities: Severities,
     own: TrialSavings,
+    jobs: str,
 ) -> Savings:
     """The children's shares and the tuning findings' own."""
 
@@ -184,7 +195,7 @@ def _savings(
     if not possible_usd and len(possible) < len(children):
         possible_usd = None
     avoidable = [usd for child in children if (usd := child["avoidable_usd"]) is not None]
-    findings = [*_merged_findings(children, severities), *own.findings]
+    findings = [*_merged_findings(children, severities, jobs), *own.findings]
     findings.sort(key=lambda finding: (-(finding.saving_usd or _ZERO), finding.rule.id))
     return Savings(
         tuple(findings),
@@ -197,19 +208,24 @@ def _savings(
 
 
 def _merged_findings(
-    children: Sequence[AuditDocument], severities: Severities
+    children: Sequence[AuditDocument], severities: Severities, jobs: str
 ) -> Iterable[Finding]:
     by_rule: dict[str, list[FindingDocument]] = {}
     for child in children:
         for finding in filter(stands, child["findings"]):
             by_rule.setdefault(finding["rule"], []).append(finding)
-    return (_merged(written, len(children), severities) for written in by_rule.values())
+    among = f"{len(children)} {jobs}"
+    key = jobs.replace(" ", "_")
+    return (_merged(written, among, key, severities) for written in by_rule.values())
 
 
-def _merged(written: Sequence[FindingDocument], children: int, severities: Severities) -> Finding:
+def _merged(
+    written: Sequence[FindingDocument], among: str, key: str, severities: Severities
+) -> Finding:
     """Merges a rule's findings: text of the most expensive one, sum of their shares.
 
-    What they may save at most is the end of its range.
+    `among`: the children, counted; `key`: that of the number of findings in the evidence. What they
+    may save at most is the end of its range.
     """
     findings = list(map(read_finding, written))
     most = sum((most_usd(finding) or _ZERO for finding in written), _ZERO)
@@ -227,8 +243,8 @@ def _merged(written: Sequence[FindingDocument], children: int, severities: Sever
         severity=severities.of(rule, found.bucket, usd, span, priced=priced),
         found=replace(
             found,
-            summary=f"In {len(findings)} of {children} training jobs, such as: {found.summary}",
-            evidence={"training_jobs": len(findings), **found.evidence},
+            summary=f"In {len(findings)} of {among}, such as: {found.summary}",
+            evidence={key: len(findings), **found.evidence},
         ),
         saving_usd=usd,
         alone_usd=None,

@@ -137,9 +137,9 @@ class Resize:
 def impossible(job: Job, market: Market) -> str | None:
     """Why a job cannot be resized at all, or None."""
     kinds = {group.instance_type for group in job.groups}
-    if job.kind.row.rollup:
-        own = f"a {job.kind.value} job has no instances of its own"
-        return f"{own}: ask about one of its training jobs"
+    if (rollup := job.kind.row.rollup) is not None:
+        own = f"{job.kind.row.with_article} has no instances of its own"
+        return f"{own}: ask about one of its {rollup.children}"
     if job.purchase is Purchase.SERVERLESS:
         return "a serverless job has no instance type"
     if not job.finished:

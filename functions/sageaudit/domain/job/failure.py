@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
-from sageaudit.domain.job.job import Job, ParentKind, seconds_between
+from sageaudit.domain.job.job import Job, seconds_between
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import is_work
 
@@ -90,5 +90,6 @@ def may_resume_from(job: Job) -> str | None:
 
 
 def is_trial(job: Job) -> bool:
-    """Whether a tuning job started it: then its metric is a result even without a model."""
-    return job.parent is not None and job.parent.kind is ParentKind.TUNING
+    """Whether a search started it: then its metric is a result even without a model."""
+    rollup = job.parent.rollup if job.parent else None
+    return rollup is not None and rollup.is_search

@@ -20,7 +20,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.job.user_settings import entry_point
 
-FAMILY_VERSION = 2
+FAMILY_VERSION = 3
 """Stored with every family: increase it when the result of the function below changes."""
 
 _SDK_PREFIX = "sagemaker_"
@@ -37,13 +37,13 @@ _SUFFIX = re.compile(r"-(?:\d+|(?=[a-f]*\d)[0-9a-f]{4,}|[0-9a-f]{8,})\Z")
 
 
 def family(job: Job, tag: str | None = None) -> str:
-    """Name of the family: tuning job ARN, else `tag`, else pipeline step, else what it runs.
+    """Name of the family: the ARN of a roll-up, else `tag`, else pipeline step, else what it runs.
 
-    A tag that names an ARN is not followed: no tag puts a job into the sum of a tuning job.
+    A tag that names an ARN is not followed: no tag puts a job into the sum of a roll-up.
     """
     if job.kind.row.rollup and job.arn:
         return job.arn
-    if job.parent is not None and job.parent.sums_children:
+    if job.parent is not None and job.parent.rollup is not None:
         return job.parent.arn
     named = job.tags.get(tag) if tag else None
     if named and not named.startswith("arn:"):
@@ -57,7 +57,7 @@ def family(job: Job, tag: str | None = None) -> str:
 
 def shared_name(name: str) -> str:
     """The name that a family shares with others: `tuning/<stem>` of a tuning job's ARN, as each
-    tuning job is a family of its own; any other name is its own.
+    roll-up is a family of its own; any other name is its own.
     """
     ref = JobRef.from_arn(name)
     return name if ref is None else f"{ref.kind.value}/{stem(ref.name)}"

@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 
 from sageaudit.domain.job.failure_words import Failure
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import JobKind, RollUp
 from sageaudit.domain.job.parts import (
     InputChannel,
     Objective,
@@ -30,38 +30,24 @@ class Purchase(enum.StrEnum):
     SERVERLESS = "serverless"
 
 
-class ParentKind(enum.Enum):
-    """The kinds of job or schedule that start other jobs."""
-
-    TUNING = "tuning job"
-    AUTOML = "AutoML job"
-    LABELING = "labeling job"
-    MONITORING = "monitoring schedule"
-    TRAINING = "training job"
-
-
-PARENT_KEYS = {
-    "TuningJobArn": ParentKind.TUNING,
-    "AutoMLJobArn": ParentKind.AUTOML,
-    "LabelingJobArn": ParentKind.LABELING,
-    "MonitoringScheduleArn": ParentKind.MONITORING,
-    "TrainingJobArn": ParentKind.TRAINING,
+PARENT_KEYS: Mapping[str, RollUp | None] = {
+    **{rollup.child_key: rollup for kind in JobKind if (rollup := kind.row.rollup)},
+    "LabelingJobArn": None,
+    "MonitoringScheduleArn": None,
+    "TrainingJobArn": None,
 }
-"""The keys of a Describe answer that name a parent; the first one counts."""
-_ROLLUP_KEYS = [kind.row.rollup.child_key for kind in JobKind if kind.row.rollup]
+"""The keys of a Describe answer that name a parent, the first one counts; with the parent's
+roll-up, if it is one. A training job that both a tuning and an AutoML job may have launched is in
+the sum of the tuning job."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parent:
     """The job or schedule that started this one."""
 
-    kind: ParentKind
+    rollup: RollUp | None
+    """If it is of an audited kind: its audit is then the sum of its children's."""
     arn: str
-
-    @property
-    def sums_children(self) -> bool:
-        """Whether it is of an audited kind: its audit is then the sum of its children's."""
-        return any(self.kind is PARENT_KEYS[key] for key in _ROLLUP_KEYS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,11 +54,10 @@ def _failure(answer: Answer) -> Failure | None:
     return failure_of(fields.text(answer, "FailureReason") or fields.text(answer, "ExitMessage"))
 
 
-def _parent(answer: Answer) -> Parent | None:
-    for field, kind in PARENT_KEYS.items():
-        own = field == "TrainingJobArn" and "TrainingJobName" in answer
-        if not own and (arn := fields.text(answer, field)):
-            return Parent(kind, arn)
+def _parent(kind: JobKind, answer: Answer) -> Parent | None:
+    for key, rollup in PARENT_KEYS.items():
+        if key != kind.row.arn_key and (arn := fields.text(answer, key)):
+            return Parent(rollup, arn)
     return None
 
 
@@ -94,8 +93,8 @@ def _common(kind: JobKind) -> Iterator[Row[Any]]:
     yield Row("failure", dict.fromkeys(("FailureReason", "ExitMessage"), KeptAs.FAILURE), _failure)
     yield _row("created_at", "CreationTime", KeptAs.TIME, fields.time)
     yield _row("last_modified_at", "LastModifiedTime", KeptAs.TIME, fields.time)
-    parents = dict.fromkeys(PARENT_KEYS, KeptAs.ARN)
-    yield Row("parent", {**parents, "TrainingJobName": KeptAs.JOB}, _parent)
+    parents = dict.fromkeys(PARENT_KEYS.keys() - {row.arn_key}, KeptAs.ARN)
+    yield Row("parent", parents, lambda answer: _parent(kind, answer))
     yield Row("hints", {}, _hints)
     yield Row("started_at", run, lambda answer: _run_of(kind, answer)[0])
     yield Row("ended_at", run, lambda answer: _run_of(kind, answer)[1])
@@ -329,7 +328,7 @@ _OF_KIND: Mapping[JobKind, tuple[Row[Any], ...]] = {
         ),
     ),
 }
-ROWS = {kind: (*_common(kind), *_of_cluster(kind), *_OF_KIND[kind]) for kind in JobKind}
+ROWS = {kind: (*_common(kind), *_of_cluster(kind), *_OF_KIND.get(kind, ())) for kind in JobKind}
 """By kind, the rows of its fields."""
 _SEEN_LAST = {"FinalMetricDataList[].Timestamp": KeptAs.TIME}
 """Read by `latest_time` alone, which says until when a job was seen."""

@@ -28,6 +28,7 @@ class JobKind(enum.StrEnum):
     PROCESSING = "processing"
     TRANSFORM = "transform"
     TUNING = "tuning"
+    AUTOML = "automl"
 
     @property
     def row(self) -> KindRow:
@@ -49,21 +50,59 @@ class JobMetrics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChildList:
+    """The API action that lists the jobs that a roll-up launched, and where they are in a page."""
+
+    action: str
+    rows: str
+    """The key of a page's list."""
+    steps: str | None = None
+    """The key of the list of jobs in each row; None: a row is a job."""
+    arn_key: str
+    name_key: str
+    limited: bool = False
+    """Whether an IAM policy may limit the action to certain jobs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RollUp:
-    """A kind whose jobs launch other jobs: its audit is the sum of theirs, and in no other sum."""
+    """A kind whose jobs launch other jobs: its audit is the sum of theirs, and in no other sum.
+
+    A job that it launched is of its family, and gets no message of its own.
+    """
 
     child_key: str
     """The key under which the answer about a launched job has the ARN of this one."""
-    list_children: str
-    """The API action that lists the jobs that it launched."""
-    cost: str
-    """Where its cost is, for people."""
+    child_list: ChildList
+    children: str
+    """What it launches, for people: a plural that ends in "jobs"."""
+    is_counted: bool = False
+    """Whether Describe counts the jobs that it launched; else they are listed to be counted."""
+    is_prefix: bool = False
+    """Whether its name begins those of its training jobs, so that a list of jobs shows them."""
+    is_search: bool = False
+    """Whether they are the trials of a search: a trial's metric is its result, with or without a
+    model, and its settings are those of the search."""
+
+    @property
+    def child(self) -> str:
+        """One of the jobs that it launches, for people."""
+        return self.children.removesuffix("s")
+
+    @property
+    def cost(self) -> str:
+        """Where its cost is, for people."""
+        return f"the cost is on the {self.children} that it launched"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindRow:
     """What differs by kind of job."""
 
+    label: str
+    """A job of the kind, for people."""
+    longest_name: int = 63
+    """The most characters of a name."""
     prefix: str
     """The prefix of JobName, JobArn and JobStatus in answers and events, and of API actions."""
     sdk_noun: str
@@ -74,6 +113,8 @@ class KindRow:
     """The resource type in the job's ARN."""
     detail_type: str
     """The EventBridge detail-type of its state changes."""
+    has_event: bool = True
+    """Whether SageMaker sends that event. Else sweeps find the jobs that ended, and write it."""
     start_key: str
     """The key of the start time in a Describe answer."""
     end_key: str
@@ -90,6 +131,11 @@ class KindRow:
     metrics: JobMetrics | None = None
     console_page: str
     rollup: RollUp | None = None
+
+    @property
+    def with_article(self) -> str:
+        """A job of the kind, for people: "a training job", "an AutoML job"."""
+        return f"{'an' if self.label[0] in 'AEIOUaeiou' else 'a'} {self.label}"
 
     @property
     def name_key(self) -> str:
@@ -129,6 +175,7 @@ class KindRow:
 
 _ROWS = {
     JobKind.TRAINING: KindRow(
+        label="training job",
         prefix="Training",
         sdk_noun="training_job",
         arn_word="training-job",
@@ -149,6 +196,7 @@ _ROWS = {
         console_page="jobs",
     ),
     JobKind.PROCESSING: KindRow(
+        label="processing job",
         prefix="Processing",
         sdk_noun="processing_job",
         arn_word="processing-job",
@@ -166,6 +214,7 @@ _ROWS = {
         console_page="processing-jobs",
     ),
     JobKind.TRANSFORM: KindRow(
+        label="transform job",
         prefix="Transform",
         sdk_noun="transform_job",
         arn_word="transform-job",
@@ -182,6 +231,8 @@ _ROWS = {
         console_page="transform-jobs",
     ),
     JobKind.TUNING: KindRow(
+        label="tuning job",
+        longest_name=32,
         prefix="HyperParameterTuning",
         sdk_noun="hyper_parameter_tuning_job",
         arn_word="hyper-parameter-tuning-job",
@@ -192,8 +243,44 @@ _ROWS = {
         console_page="hyper-tuning-jobs",
         rollup=RollUp(
             child_key="TuningJobArn",
-            list_children="ListTrainingJobsForHyperParameterTuningJob",
-            cost="the cost is on the training jobs that it launched",
+            child_list=ChildList(
+                action="ListTrainingJobsForHyperParameterTuningJob",
+                rows="TrainingJobSummaries",
+                arn_key="TrainingJobArn",
+                name_key="TrainingJobName",
+                limited=True,
+            ),
+            children="training jobs",
+            is_counted=True,
+            is_prefix=True,
+            is_search=True,
+        ),
+    ),
+    # DescribeAutoMLJobV2 answers for jobs of CreateAutoMLJob and of CreateAutoMLJobV2, and
+    # DescribeAutoMLJob for the former alone (botocore). AWS documents no event of AutoML jobs.
+    JobKind.AUTOML: KindRow(
+        label="AutoML job",
+        longest_name=32,
+        prefix="AutoML",
+        sdk_noun="auto_ml_job",
+        version="V2",
+        arn_word="automl-job",
+        detail_type="SageMaker AutoML Job State Change",
+        has_event=False,
+        start_key="CreationTime",
+        end_key="EndTime",
+        component=Component.TRAINING,
+        console_page="automl-jobs",
+        rollup=RollUp(
+            child_key="AutoMLJobArn",
+            child_list=ChildList(
+                action="ListCandidatesForAutoMLJob",
+                rows="Candidates",
+                steps="CandidateSteps",
+                arn_key="CandidateStepArn",
+                name_key="CandidateStepName",
+            ),
+            children="jobs",
         ),
     ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -62,29 +62,51 @@ class Period:
         return self.since <= job.last_at.astimezone(UTC).date() <= self.until
 
 
-def chosen(rows: Iterable[Listed], period: Period, kinds: Iterable[JobKind]) -> list[Listed]:
+def chosen(
+    rows: Iterable[Listed],
+    period: Period,
+    kinds: Iterable[JobKind],
+    children: Collection[JobRef] = (),
+) -> list[Listed]:
     """The rows to look at: jobs of these kinds that ended in the period or have not ended.
 
-    A tuning job comes with its training jobs of any day and kind, which its sums are made of. A row
-    that is there twice (a page may shift while jobs are created) counts once.
+    A roll-up comes with the jobs that it launched, of any day and kind, which its sums are made of:
+    those that are named after it, and `children`. A row that is there twice (a page may shift while
+    jobs are created) counts once.
     """
     wanted, listed = set(kinds), list(dict.fromkeys(rows))
-    tunings = {
+    arns = {child.arn for child in children}
+    prefixes = {
         row.ref.name: row.created_at
         for row in listed
-        if row.ref.kind.row.rollup and row.ref.kind in wanted and _in(row, period)
+        if (rollup := row.ref.kind.row.rollup) is not None
+        and rollup.is_prefix
+        and row.ref.kind in wanted
+        and _in(row, period)
     }
     return [
         row
         for row in listed
-        if (row.ref.kind in wanted and _in(row, period)) or _is_child(row, tunings)
+        if (row.ref.kind in wanted and _in(row, period))
+        or row.ref.arn in arns
+        or _is_named_after(row, prefixes)
     ]
+
+
+def with_listed_children(
+    rows: Iterable[Listed], period: Period, kinds: Collection[JobKind]
+) -> Iterator[Listed]:
+    """The roll-ups among the rows to look at whose jobs are not named after them, each once."""
+    for row in dict.fromkeys(rows):
+        rollup = row.ref.kind.row.rollup
+        if rollup and not rollup.is_prefix and row.ref.kind in kinds and _in(row, period):
+            yield row
 
 
 def in_order(rows: Iterable[Listed]) -> list[Listed]:
     """The order of auditing: the oldest end first, each run after the earlier runs of its family.
 
-    Tuning jobs come last, after the training jobs that they sum.
+    Roll-ups come last, after the jobs that they sum.
     """
     return sorted(rows, key=lambda row: (bool(row.ref.kind.row.rollup), row.last_at, row.ref.arn))
 
@@ -98,10 +120,10 @@ def _in(row: Listed, period: Period) -> bool:
     return not row.finished or period.has(row)
 
 
-def _is_child(row: Listed, tunings: dict[str, datetime]) -> bool:
+def _is_named_after(row: Listed, prefixes: dict[str, datetime]) -> bool:
     """By its name: List* does not say which job launched it."""
     parts = row.ref.name.rsplit("-", 2)
     if row.ref.kind is not JobKind.TRAINING or len(parts) != 3:  # noqa: PLR2004 - name, number, hash
         return False
-    launched_at = tunings.get(parts[0][:_CHILD_PREFIX])
+    launched_at = prefixes.get(parts[0][:_CHILD_PREFIX])
     return launched_at is not None and launched_at <= row.created_at

@@ -41,6 +41,12 @@ def partition_of(region: str) -> str:
     return _PARTITIONS.get("-".join(words[:2])) or _PARTITIONS.get(words[0], "aws")
 
 
+def rollup_of(arn: str | None) -> JobRef | None:
+    """The roll-up that an ARN names; None where it names none."""
+    ref = JobRef.from_arn(arn) if arn else None
+    return ref if ref is not None and ref.kind.row.rollup else None
+
+
 @dataclass(frozen=True, slots=True)
 class JobRef:
     """Identifies a job. `name` keeps its case; the name inside the ARN is in lower case."""

@@ -21,6 +21,8 @@ SettingValue = bool | int | str | None
 _DEFINITION, _DEFINITIONS = "TrainingJobDefinition", "TrainingJobDefinitions"
 _CLUSTER = "ProcessingResources.ClusterConfig"
 _MISSING = object()
+_AS_TRAINING = (JobKind.TRAINING, JobKind.TUNING)
+"""Kinds with the paths of a training request. AutoML jobs have others: nothing is asked of them."""
 _IN_EVERY_ANSWER = {JobKind.TRANSFORM: "TransformOutput"}
 """What a request must have, of other kinds RoleArn: an answer without it was cut, and lacks more
 than what is not set.
@@ -88,8 +90,12 @@ def kept_settings() -> Paths:
 def path_of(kind: JobKind, setting: str) -> str | None:
     """The setting's path in jobs of a kind, or None; of a tuning job, in its definitions."""
     row = SETTINGS[setting]
-    paths = {JobKind.PROCESSING: row.processing, JobKind.TRANSFORM: row.transform}
-    return paths.get(kind, setting)
+    paths = {
+        **dict.fromkeys(_AS_TRAINING, setting),
+        JobKind.PROCESSING: row.processing,
+        JobKind.TRANSFORM: row.transform,
+    }
+    return paths.get(kind)
 
 
 def places(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple[str, ...]:

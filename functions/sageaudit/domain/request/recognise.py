@@ -40,6 +40,8 @@ class Form(enum.StrEnum):
         return f"Create{JobKind(self.value).row.prefix}Job request"
 
 
+_CHECKED = [kind for kind in JobKind if kind.value in {form.value for form in Form}]
+_NOT_CHECKED = ", which is not checked: it names no instances"
 _TOP = "the top level"
 _MANY = 2
 """Parameters of a request that a file without the job's name must have to be taken for one."""
@@ -109,10 +111,12 @@ def _form(document: Mapping[str, Any], model: ApiModel) -> Form:
         return Form.PIPELINE
     for kind in JobKind:
         if kind.row.name_key in document:
+            if kind not in _CHECKED:
+                raise Malformed(_TOP, f"is a request of {kind.row.with_article}{_NOT_CHECKED}")
             return Form(kind.value)
     counted = {
         kind: sum(_is_like(key, model.members(CREATE[kind])) for key in document)
-        for kind in JobKind
+        for kind in _CHECKED
     }
     kind = max(counted, key=lambda kind: counted[kind])
     if counted[kind] < _MANY or list(counted.values()).count(counted[kind]) > 1:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import RuleSums, Sums, added
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.html.contents import AccountReport, JobReport, SumsBy
 from sageaudit.output.html.figure import BarRow, Piece, bar_table, pieces_of, waterfall
 from sageaudit.output.html.front import first_screen
@@ -36,7 +37,7 @@ _DETAILS = (
     "The most avoidable and lost dollars first, then the highest cost. Beside each name: the"
     " avoidable and lost dollars, of the cost."
 )
-_ROLLUPS = "What a tuning job cost is in the rows of its training jobs: rows add up."
+_ROLLUPS = "What {} cost is in the rows of its {}: rows add up."
 _OF_RULES = "Each dollar is counted once: where fixes overlap, by the rule that comes first."
 
 
@@ -65,8 +66,12 @@ def _note(report: AccountReport) -> str:
             f"The {job_words(report.heads)} with the most avoidable and lost dollars, then the"
             f" highest cost. {report.left_out:,} more are in the sums alone."
         )
-    if any(head.rollup for head in report.heads):
-        sentences.append(_ROLLUPS)
+    shown = {head.kind for head in report.heads if head.rollup}
+    sentences += [
+        _ROLLUPS.format(kind.row.with_article, kind.row.rollup.children)
+        for kind in JobKind
+        if kind.row.rollup and kind.value in shown
+    ]
     return " ".join(sentences)
 
 

@@ -49,7 +49,7 @@ def job_body(job: JobReport) -> Markup:
                 usage_charts(job, short=False) or without,
             ),
             section("Where the money went", _money(document)),
-            section("Jobs of this tuning job", _children(document)),
+            section(notes.children_title(document), _children(document)),
             section("The bill", _bill(document)),
             _guides(job.guides),
             section("What was not judged", _listed(notes.unchecked(document))),
@@ -215,7 +215,7 @@ def _children(document: AuditDocument) -> Markup | None:
         for child in audits
     )
     titles = ("Job", "Status", *numbers)
-    return table(titles, rows, "Jobs of this tuning job", numbers=numbers)
+    return table(titles, rows, notes.children_title(document), numbers=numbers)
 
 
 def _timeline(document: AuditDocument, *, short: bool) -> Markup | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,6 +11,7 @@ from itertools import islice
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.html.contents import AccountReport
 from sageaudit.output.html.figure import scrolling
 from sageaudit.output.html.markup import Child, Markup, around, tag
@@ -196,11 +198,11 @@ def _filters(report: AccountReport) -> Markup:
 
 
 def job_words(heads: Iterable[Head]) -> str:
-    """`26 jobs and 1 tuning job`: rows of tuning jobs are no jobs of their own in any sum."""
-    of_rollups = [head.rollup for head in heads]
-    rollups = sum(of_rollups)
-    jobs = counted(len(of_rollups) - rollups, "job")
-    return f"{jobs} and {counted(rollups, 'tuning job')}" if rollups else jobs
+    """`26 jobs and 1 tuning job`: rows of roll-ups are no jobs of their own in any sum."""
+    counts = Counter(JobKind(head.kind) if head.rollup else None for head in heads)
+    jobs = counted(counts[None], "job")
+    rollups = [counted(counts[kind], kind.row.label) for kind in JobKind if counts[kind]]
+    return " and ".join((jobs, *rollups))
 
 
 def _select(title: str, values: list[str]) -> Markup:

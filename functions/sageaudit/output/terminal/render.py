@@ -49,7 +49,7 @@ def render(document: AuditDocument, console: Console) -> None:
     for note in notes.money_notes(document):
         line(console, capitalised(note), "dim", indent=2)
     _part(console, "Where the money went", _waterfall(document, console))
-    _part(console, "Jobs of this tuning job", _children(document, console))
+    _part(console, notes.children_title(document), _children(document, console))
     if document["findings"]:
         heading(console, "Findings")
         findings.show(document, console)
@@ -162,7 +162,7 @@ def _waterfall(document: AuditDocument, console: Console) -> Table | None:
 
 
 def _children(document: AuditDocument, console: Console) -> Table | None:
-    """A tuning job's training jobs, the most avoidable and lost dollars first."""
+    """The jobs of a roll-up, the most avoidable and lost dollars first."""
     audits: Sequence[AuditDocument] = document["children"] or ()
     if not audits:
         return None

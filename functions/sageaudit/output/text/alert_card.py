@@ -43,6 +43,7 @@ from sageaudit.output.text.finding import saving
 from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence
 from sageaudit.output.text.links import links
 from sageaudit.output.text.money import NEAREST, Figure
+from sageaudit.output.text.notes import kind_label
 from sageaudit.output.text.reason import message_headline, since_last_alert
 from sageaudit.output.text.untrusted import DOTS, middle
 from sageaudit.output.text.words import assignment, capitalised, counted, setting
@@ -240,7 +241,7 @@ def _part_of_run(document: AuditDocument, part: Figure) -> str:
 
 
 def _run_words(document: AuditDocument) -> str:
-    return "this tuning job" if document["rollup"] else "this run"
+    return f"this {kind_label(document)}" if document["rollup"] else "this run"
 
 
 def _spend(document: AuditDocument) -> str:

@@ -15,6 +15,7 @@ from sageaudit.domain.alert.audit_figures import (
 from sageaudit.domain.audit.bill_document import gaps
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.alert_card import LOOK_AT_CHANGES, step_words
 from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.card import MessageCard, attributes_of, private, text_attributes
@@ -29,10 +30,10 @@ _KIND = "job"
 """By which subscriptions filter."""
 
 
-def job_line(document: AuditDocument, trials: int | None = None) -> MessageCard:
+def job_line(document: AuditDocument, children: int | None = None) -> MessageCard:
     """`train-bert-0412 completed: $4.55, $2.04 avoidable: use 1 x ml.g4dn.xlarge`.
 
-    `trials`: how many training jobs of a tuning job its cost sums; None of any other job.
+    `children`: how many jobs the cost of a roll-up sums; None of any other job.
     """
     job, attributes = document["job"], attributes_of(document)
     attributes |= text_attributes({"message_kind": _KIND})
@@ -40,10 +41,16 @@ def job_line(document: AuditDocument, trials: int | None = None) -> MessageCard:
     if document["unauditable"] is not None:
         step = _reason(document["unauditable"])
         return MessageCard(f"{subject}: could not be audited", step, attributes=attributes)
-    words = [*([] if trials is None else [counted(trials, "trial")]), _cost(document)]
+    words = [*_children(document, children), _cost(document)]
     step = _step(document)
     words += [*_waste(document)] or ([] if step else [_nothing(document)])
     return MessageCard(f"{subject}: {', '.join(words)}", step, attributes=attributes)
+
+
+def _children(document: AuditDocument, number: int | None) -> Iterator[str]:
+    rollup = JobKind(document["job"]["kind"]).row.rollup
+    if rollup is not None and number is not None:
+        yield counted(number, "trial" if rollup.is_search else rollup.child)
 
 
 def _cost(document: AuditDocument) -> str:

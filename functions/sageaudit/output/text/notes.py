@@ -15,6 +15,8 @@ from sageaudit.domain.audit.spend_qualifier import is_upper_bound
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.job.job import duration
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import rollup_of
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.domain.prices.own_rates import LEARNT
 from sageaudit.output.text.headline import still_runs
@@ -38,14 +40,24 @@ _NOT_TO_ACT_ON = frozenset({"too_few_runs", "history_unread", "too_short"})
 """Codes of what no reader can do anything about; the JSON has them under `unknown`."""
 
 
-TUNING_JOB = "tuning job "
-"""Before the name of a tuning job, in place of the ARN that is its family."""
+ROLL_UP_LABELS = tuple(f"{kind.row.label} " for kind in JobKind if kind.row.rollup)
+"""Before the name of a roll-up, in place of the ARN that is its family."""
 
 
 def family_words(name: str) -> str:
-    """A family's name; of a tuning job, whose family is its ARN, the job name only."""
-    _, tuning, job = name.partition(":hyper-parameter-tuning-job/")
-    return f"{TUNING_JOB}{job}" if tuning else name
+    """A family's name; of a roll-up, whose family is its ARN, the job name only."""
+    ref = rollup_of(name)
+    return f"{ref.kind.row.label} {ref.name}" if ref else name
+
+
+def kind_label(document: AuditDocument) -> str:
+    """`training job`, `AutoML job`."""
+    return JobKind(document["job"]["kind"]).row.label
+
+
+def children_title(document: AuditDocument) -> str:
+    """The heading of the jobs of a roll-up."""
+    return f"Jobs of this {kind_label(document)}"
 
 
 def ran_on(job: JobDocument) -> str | None:

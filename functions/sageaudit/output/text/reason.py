@@ -14,6 +14,7 @@ from sageaudit.domain.alert.audit_figures import counted_findings, figures_of
 from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.headline import headline
@@ -75,7 +76,8 @@ def _month(document: AuditDocument, decision: AlertDecision, month: Month) -> st
         return f"left {shown_hours(month.total)} {how}{unit} idle in 30 days, {runs}"
     if document["rollup"] and figures.at_stake_usd:  # it does not come again
         once = _verbs(decision, month, figures).once
-        return f"{once.format(_rough(figures.at_stake_usd))} in a tuning job"
+        in_it = JobKind(document["job"]["kind"]).row.with_article
+        return f"{once.format(_rough(figures.at_stake_usd))} in {in_it}"
     again, now, was = _news(decision)
     if not month.projected:
         return f"{again}wasted an unknown amount in {runs}"

@@ -47,7 +47,7 @@ _Refusals = Iterator[tuple[str, api.Parameter]]
 @api.rule(
     id="SA608",
     scope=api.RequestCase,
-    kinds=set(api.JobKind),
+    kinds={*api.ON_INSTANCES, api.JobKind.TUNING},
     not_applicable=(api.serverless,),
     before_run=api.Severity.HIGH,
 )

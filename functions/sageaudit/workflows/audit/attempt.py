@@ -44,7 +44,7 @@ class Wait(enum.StrEnum):
     """Describe says that the job still runs."""
     LATE_METRICS = "late_metrics"
     CHILDREN = "children"
-    """Training jobs of a tuning job are not audited yet."""
+    """Jobs that a roll-up launched are not audited yet."""
     TAGS = "tags"
     """ListTags was throttled or did not answer."""
 

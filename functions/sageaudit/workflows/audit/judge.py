@@ -172,24 +172,25 @@ def run_facts(audit: Audit) -> RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A training job of a tuning job: its audit and the last value of each of its metrics."""
+    """A job that a roll-up launched: its audit and the last value of each of its metrics."""
 
     document: AuditDocument
     final_metrics: Mapping[str, Decimal]
 
 
-def audit_tuning(
+def audit_roll_up(
     job: Job | None,
     children: Sequence[Child],
     policy: Policy,
     ruleset: Ruleset,
     *,
     now: datetime,
+    launched: int | None = None,
 ) -> Audit:
-    """Sums the audits of a tuning job's children and applies the tuning rules.
+    """Sums the audits of a roll-up's children and applies the rules on roll-ups.
 
-    `job` is None for a recording without the tuning job's own Describe answer: its name and family
-    then come from the children.
+    `job` is None for a recording without its own Describe answer: its name and family then come
+    from the children. `launched`: how many there should be; None: not known.
     """
     documents = [child.document for child in children]
     named = job or rollup.job_of_children(documents)
@@ -204,14 +205,15 @@ def audit_tuning(
     objective = named.tuning.objective if named.tuning else None
     trials = [trial_of(child.document, child.final_metrics, objective) for child in children]
     trials.sort(key=lambda trial: trial.ended_at.isoformat() if trial.ended_at else _LAST)
-    outcomes = judge(TuningCase(job, tuple(trials), policy=policy), ruleset.rules)
+    case = TuningCase(job, tuple(trials), kind=named.kind, policy=policy)
+    outcomes = judge(case, ruleset.rules)
     founds = _founds(outcomes, estimated=any(trial.estimated for trial in trials))
     audit = rollup.roll_up(
         named,
         documents,
         family=family,
         owner=owner,
-        launched=named.tuning.launched if named.tuning else None,
+        launched=launched,
         severities=severities,
         ruleset=ruleset.version,
         policy=policy.version,

@@ -1,7 +1,7 @@
 """Audits that are made once more: when, what is recorded of them, and which others follow.
 
 An audit is due again while a figure may still change: a warm pool has not ended, metrics were late,
-training jobs of a tuning job were not audited, or a run of the family was audited later. That ends
+jobs of a roll-up were not audited, or a run of the family was audited later. That ends
 a day after the job's end, so that no audit is due for ever.
 """
 
@@ -19,13 +19,13 @@ from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.record import NO_CREATION_TIME, Head, JobKey, RunQuery
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.listed import LONGEST_LIFE
-from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.ref import rollup_of
 from sageaudit.domain.usage.measurements import METRICS_COME_WITHIN
 from sageaudit.ports import History
 
 LAST_REAUDIT_AFTER = METRICS_COME_WITHIN
-"""Metrics and training jobs that are missing a day after the end do not come any more: our choice.
-A warm pool is kept for 6 hours at most."""
+"""Metrics and jobs of a roll-up that are missing a day after the end do not come any more: our
+choice. A warm pool is kept for 6 hours at most."""
 RECHECK_AFTER = timedelta(hours=1)
 """The first pause before an audit is made again; each later one is as long as the time since the
 end."""
@@ -33,7 +33,7 @@ _POOL_AGAIN = timedelta(minutes=30)
 """SageMaker may say some minutes later that a pool has ended."""
 _SUM_FINAL_AFTER = timedelta(hours=1)
 _NEWEST = 10
-"""A tuning job ends after its training jobs, or together with the last of them."""
+"""A roll-up ends after its jobs, or together with the last of them."""
 _CLOSED = "closed: "
 """Begins the note of an audit that is final although something was missing."""
 _SAME_USD = Decimal("0.01")
@@ -151,8 +151,8 @@ def recheck_dependents(
     """Makes due, as of `now`, the audits that would be other ones since this run was recorded.
 
     Those are runs of its family, itself among them, and of a new version the final sum of its
-    tuning job: of a training job's first audit soon after its end, no sum can be final yet. Of a
-    sum, itself: it may have been made while a training job was audited. A process can stop, or the
+    roll-up: of a job's first audit soon after its end, no sum can be final yet. Of a sum, itself:
+    it may have been made while one of its jobs was audited. A process can stop, or the
     table fail, between a record and this, so it is done again where the message comes back: a
     second time changes nothing.
     """
@@ -170,8 +170,7 @@ def recheck_dependents(
             due_at=now,
         )
     soon = run.version == 1 and now - run.ended_at < _SUM_FINAL_AFTER
-    tuning = JobRef.from_arn(run.family)
-    if not new_version or soon or tuning is None or not tuning.kind.row.rollup:
+    if not new_version or soon or rollup_of(run.family) is None:
         return
     family = RunQuery.of_family(run.account, run.region, run.family)
     for head in islice(history.runs(family, page_size=_NEWEST), _NEWEST):
@@ -180,7 +179,7 @@ def recheck_dependents(
 
 
 def children_of(job: Job, history: History) -> list[Head]:
-    """The audited training jobs of a tuning job: of this run of its name, not of another one."""
+    """The audited jobs of a roll-up: of this run of its name, not of another one."""
     family = RunQuery.of_family(job.account or "", job.region or "", job.arn or "")
     key = JobKey(job.arn or "", job.created_at) if job.created_at else None
     return [
@@ -190,12 +189,12 @@ def children_of(job: Job, history: History) -> list[Head]:
     ]
 
 
-def is_child(key: JobKey, tuning: JobKey, tuning_ended_at: datetime | None) -> bool:
-    """Whether a training job was created while this run of the tuning job lasted, if it says so."""
-    if NO_CREATION_TIME in {key.created_at, tuning.created_at}:
+def is_child(key: JobKey, rollup: JobKey, rollup_ended_at: datetime | None) -> bool:
+    """Whether a job was created while this run of the roll-up lasted, if it says so."""
+    if NO_CREATION_TIME in {key.created_at, rollup.created_at}:
         return True
-    ended = tuning_ended_at is not None and key.created_at > tuning_ended_at
-    return key.created_at >= tuning.created_at and not ended
+    ended = rollup_ended_at is not None and key.created_at > rollup_ended_at
+    return key.created_at >= rollup.created_at and not ended
 
 
 def versions(heads: Sequence[Head]) -> set[tuple[JobKey, int]]:

@@ -5,7 +5,7 @@ Every collaborator is an argument, so that Lambda, command line and tests run th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from sageaudit.domain.audit.record import Head
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kept import kept_tags
+from sageaudit.domain.job.kinds import RollUp
 from sageaudit.errors import Unavailable, reading
 from sageaudit.workflows.audit.attempt import (
     Attempt,
@@ -27,7 +28,7 @@ from sageaudit.workflows.audit.attempt import (
     Repeated,
     Wait,
 )
-from sageaudit.workflows.audit.judge import Child, audit_tuning
+from sageaudit.workflows.audit.judge import Child, audit_roll_up
 from sageaudit.workflows.audit.read import (
     NotDescribed,
     describe,
@@ -75,8 +76,8 @@ def audit_finished_job(
             return Dropped(f"{behind}: it is audited when it has ended")
         if later := attempt.later(Wait.DESCRIBE_BEHIND, behind):
             return later
-    elif job.kind.row.rollup:
-        return _audit_tuning_job(job, attempt)
+    elif (rollup := job.kind.row.rollup) is not None:
+        return _audit_roll_up(job, rollup, attempt)
     market = deps.markets.market(job, now)
     used = read_usage(job, market.types, attempt)
     incomplete = "its metrics are not complete yet"
@@ -111,13 +112,13 @@ def _repeated(known: Head, attempt: Attempt) -> Repeated:
     return Repeated(known)
 
 
-def _audit_tuning_job(job: Job, attempt: Attempt) -> Audited | Later:
-    """Waits until the children of a tuning job are audited, then sums their audits."""
+def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> Audited | Later:
+    """Waits until the jobs that a roll-up launched are audited, then sums their audits."""
     deps, history, now = attempt.deps, attempt.deps.history, attempt.now
     heads = children_of(job, history)
-    launched = job.tuning.launched if job.tuning else None
+    launched = _launched(job, rollup, heads, attempt)
     if launched is not None and len(heads) < launched:
-        missing = f"{len(heads)} of {launched} training jobs are audited"
+        missing = f"{len(heads)} of {launched} {rollup.children} are audited"
         if later := attempt.later(Wait.CHILDREN, missing):
             return later
     children = []
@@ -126,9 +127,23 @@ def _audit_tuning_job(job: Job, attempt: Attempt) -> Audited | Later:
         if document is None:  # both are written at once
             raise Unavailable(f"The audit of {head.job} could not be read: try again later.")
         children.append(Child(document, head.facts.final_metrics if head.facts else {}))
-    with reading("audit of a training job"):
-        audit = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)
+    with reading(f"audit of a {rollup.child}"):
+        audit = audit_roll_up(job, children, deps.policy, deps.ruleset, now=now, launched=launched)
     done = record(audit, attempt)
     if versions(children_of(job, history)) != versions(heads):  # neither saw the other
         history.make_due(done.key, now)
     return done
+
+
+def _launched(job: Job, rollup: RollUp, audited: Sequence[Head], attempt: Attempt) -> int | None:
+    """How many jobs it launched, as Describe counts them; else those that are listed or audited.
+
+    A list may lack some that are audited: that of an AutoML job has the steps of its candidates
+    alone. An audited one may have been deleted since. None: it is not known.
+    """
+    if rollup.is_counted:
+        return job.tuning.launched if job.tuning else None
+    listed = attempt.deps.jobs.children(attempt.ended.ref)
+    if listed is None:
+        return None
+    return len({child.arn for child in listed} | {head.key.arn for head in audited})

@@ -39,13 +39,13 @@ def line_channels(
 
 def line_card(head: Head, document: AuditDocument, history: History) -> MessageCard:
     """The card; of a roll-up with the number of its audited jobs. Raises Malformed or AwsError."""
-    return job_line(document, _trials(head, history) if document["rollup"] else None)
+    return job_line(document, _children(head, history) if document["rollup"] else None)
 
 
-def _trials(head: Head, history: History) -> int:
-    """How many training jobs of a tuning job are audited, which are those that its cost sums."""
+def _children(head: Head, history: History) -> int:
+    """How many jobs of a roll-up are audited, which are those that its cost sums."""
     family = RunQuery.of_family(head.account, head.region, head.family)
-    with reading("runs of the tuning job"):
+    with reading("runs of the roll-up"):
         return sum(
             not run.rollup and is_child(run.key, head.key, head.ended_at)
             for run in history.runs(family)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed, Period, chosen
+from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind
+from sageaudit.domain.job.listed import Listed, Period, chosen, with_listed_children
+from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import AwsError
 from sageaudit.ports import JobLists, Workers
 
@@ -33,8 +34,13 @@ class ListedJobs:
     answered: bool
 
 
+Launched = Callable[[JobRef], Iterable[JobRef]]
+"""The jobs that a roll-up launched. Raises AwsError."""
+
+
 def list_jobs(
     lists: JobLists,
+    launched: Launched,
     regions: Iterable[str],
     kinds: Collection[JobKind],
     period: Period,
@@ -42,12 +48,10 @@ def list_jobs(
 ) -> ListedJobs:
     """The jobs of these kinds that ended in the period or have not ended, of all regions.
 
-    A refusal of one kind in one region does not stop the others. With tuning jobs come their
-    training jobs, whatever their kind and day.
+    A refusal of one kind in one region does not stop the others. With a roll-up come the jobs that
+    it launched, whatever their kind and day.
     """
-    asked = [*kinds]
-    if any(kind.row.rollup for kind in kinds) and JobKind.TRAINING not in kinds:
-        asked.append(JobKind.TRAINING)
+    asked = _with_children(kinds)
     lists_of = {
         region: [workers.submit(partial(_listed, lists, kind, region, period)) for kind in asked]
         for region in regions
@@ -58,10 +62,25 @@ def list_jobs(
     for pending in lists_of.values():
         answers = [one.result() for one in pending]
         refusals += [answer for answer in answers if isinstance(answer, ListRefusal)]
-        rows = (row for answer in answers if not isinstance(answer, ListRefusal) for row in answer)
-        jobs += chosen(rows, period, kinds)
+        rows = [row for answer in answers if not isinstance(answer, ListRefusal) for row in answer]
+        children = set[JobRef]()
+        for row in with_listed_children(rows, period, kinds):
+            try:
+                children.update(launched(row.ref))
+            except AwsError as error:
+                refusals.append(ListRefusal(row.ref.region, row.ref.kind, error))
+        jobs += chosen(rows, period, kinds, children)
         answered |= not all(isinstance(answer, ListRefusal) for answer in answers)
     return ListedJobs(tuple(jobs), tuple(refusals), answered)
+
+
+def _with_children(kinds: Collection[JobKind]) -> list[JobKind]:
+    """These kinds and those of the jobs that they launch."""
+    asked = dict.fromkeys(kinds)
+    for rollup in (kind.row.rollup for kind in kinds):
+        if rollup is not None:
+            asked |= dict.fromkeys([JobKind.TRAINING] if rollup.is_prefix else BILLED_KINDS)
+    return [*asked]
 
 
 def _listed(

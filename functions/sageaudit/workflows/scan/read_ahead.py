@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -40,7 +40,10 @@ class Reader:
             return read
         read.tag_answer = _kept(lambda: deps.jobs.tags(ref))
         job = _parsed(read.answer, ref, read.now) if self.metrics_ahead else None
-        if job is not None and not job.kind.row.rollup:
+        rollup = ref.kind.row.rollup
+        if rollup is not None and not rollup.is_counted:
+            read.child_answer = _kept(lambda: _listed(deps.jobs.children(ref)))
+        elif job is not None and rollup is None:
             read.usage = _kept(lambda: deps.metrics.read(job, read.now))
         return read
 
@@ -71,10 +74,14 @@ class ReadJob:
     answer: dict[str, Any] | SageauditError = field(default_factory=dict)
     tag_answer: dict[str, str] | SageauditError = field(default_factory=dict)
     usage: Measurements | SageauditError | None = None
+    child_answer: tuple[JobRef, ...] | SageauditError | None = None
 
     def met(self, error: AwsError) -> bool:
         """Whether AWS gave this error; any other one is the history's."""
-        return any(error is answer for answer in (self.answer, self.tag_answer, self.usage))
+        return any(
+            error is answer
+            for answer in (self.answer, self.tag_answer, self.usage, self.child_answer)
+        )
 
     def describe(self, _: JobRef) -> dict[str, Any]:
         """As AWS answered; raises what it raised."""
@@ -84,13 +91,17 @@ class ReadJob:
         """As AWS answered; raises what it raised."""
         return _given(self.tag_answer)
 
-    def children(self, ref: JobRef) -> Iterator[JobRef]:
-        """Not read ahead: an audit does not ask for them."""
-        return self.deps.jobs.children(ref)
+    def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
+        """As AWS answered; only those that Describe does not count are asked for."""
+        return _given(self.child_answer)
 
     def read(self, job: Job, now: datetime) -> Measurements:
         """As CloudWatch answered; asked now, where the job was not read ahead so far."""
         return self.deps.metrics.read(job, now) if self.usage is None else _given(self.usage)
+
+
+def _listed(children: Iterable[JobRef] | None) -> tuple[JobRef, ...] | None:
+    return None if children is None else tuple(children)
 
 
 def _given(answer: T | SageauditError) -> T:

@@ -75,8 +75,9 @@ class Swept:
 
     `ended`: jobs that ended in the time that this sweep is the first to look at, and should be
     audited by now. `missing`: jobs without an audit that ended since, or in the OVERLAP before: one
-    that stays so is in it for hours. `found`: sent, once, as no event told of them. `looked_back`:
-    sent, as they ended before the list was swept first. `whole`: read to its last page. `error` is
+    that stays so is in it for hours. `found`: sent, once, as no event told of them. `sent_first`:
+    sent, as AWS sends no event of their kind. `looked_back`: sent, as they ended before the list
+    was swept first. `whole`: read to its last page. `error` is
     why it was not. `unreadable`: why it is not known whether a job is audited, one sentence each.
     """
 
@@ -84,6 +85,7 @@ class Swept:
     ended: int = 0
     missing: int = 0
     found: int = 0
+    sent_first: int = 0
     looked_back: int = 0
     whole: bool = False
     error: AwsError | None = None
@@ -183,9 +185,15 @@ class _ListSweep:
             self._swept = replace(self._swept, unreadable=(*self._swept.unreadable, str(error)))
             self._count(ended=what.counts)
             return True
-        self._count(ended=what.counts, missing=what.has_event and not audited)
-        if not audited and self._send(row, key):
-            self._count(found=what.has_event, looked_back=not what.has_event)
+        sent = not audited and self._send(row, key)
+        sent_first = sent and what.in_time and not what.has_event
+        self._count(
+            ended=what.counts,
+            missing=what.in_time and not audited and not sent_first,
+            found=sent and what.has_event,
+            sent_first=sent_first,
+            looked_back=sent and not what.in_time,
+        )
         return not audited
 
     def _count(self, **more: bool) -> None:

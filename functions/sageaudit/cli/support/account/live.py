@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
@@ -43,6 +43,7 @@ from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Dropped
 from sageaudit.workflows.audit.run import audit_finished_job
 
+T = TypeVar("T")
 _MOST_NAMED = 10
 
 
@@ -96,7 +97,7 @@ class Account:
         self._lasts = lasts and history is not None
 
     def audit(self, job: str, kind: JobKind | None, policy: Policy) -> AuditDocument:
-        """Audits one job by ARN or name; a tuning job together with its training jobs.
+        """Audits one job by ARN or name; a roll-up together with the jobs that it launched.
 
         Raises BadUsage, JobNotFound, AmbiguousName or AwsError.
         """
@@ -104,7 +105,7 @@ class Account:
         deps = self._deps(policy)
         children = []
         if ref.kind.row.rollup:
-            children = [self._audit(child, deps, now) for child in deps.jobs.children(ref)]
+            children = [*_of_each(deps.jobs.children(ref), lambda one: self._audit(one, deps, now))]
         audit, done = self._audit(ref, deps, now)
         if not ref.kind.row.rollup:
             return done.document
@@ -123,18 +124,20 @@ class Account:
 
         if not ref.kind.row.rollup:
             return recorded(ref)
-        children = tuple(recorded(child) for child in deps.jobs.children(ref))
+        children = tuple(_of_each(deps.jobs.children(ref), recorded))
         return RecordedSet(children, recorded(ref))
 
     def run(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
         """One job by ARN or name, with its measurements and list prices.
 
-        Raises as `audit` does, and BadUsage for a tuning job, naming its training jobs.
+        Raises as `audit` does, and BadUsage for a roll-up, naming the jobs that it launched.
         """
         ref, now = self._ref(job, kind), datetime.now(UTC)
         deps = self._deps(policy)
         if ref.kind.row.rollup:
-            raise BadUsage(one_of([child.name for child in deps.jobs.children(ref)], ref.name))
+            raise BadUsage(
+                one_of([child.name for child in deps.jobs.children(ref) or ()], ref.name, ref.kind)
+            )
         try:
             answer = deps.jobs.describe(ref)
             parsed = so_far(parse(answer, {}, account=ref.account, region=ref.region), now)
@@ -177,7 +180,7 @@ class Account:
             if ref is None:
                 raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
             if kind is not None and ref.kind is not kind:
-                raise BadUsage(f"{job} is a {ref.kind.value} job, not a {kind.value} job")
+                raise BadUsage(f"{job} is {ref.kind.row.with_article}, not {kind.row.with_article}")
             if self._region not in {None, ref.region}:
                 raise BadUsage(f"{job} is in {ref.region}, not in {self._region}: omit --region")
             return ref
@@ -197,7 +200,8 @@ class Account:
         jobs = SageMakerJobs(self._accounts.of("sagemaker"))
         refs: list[JobRef] = []
         denied: dict[JobKind, AccessDenied] = {}
-        for kind in kinds:
+        fitting = [kind for kind in kinds if len(name) <= kind.row.longest_name]
+        for kind in fitting or kinds:
             try:
                 refs.append(_described(jobs, kind, name, region))
             except JobNotFound:
@@ -205,7 +209,7 @@ class Account:
             except AccessDenied as error:
                 denied[kind] = error
         if len(refs) > 1:
-            named = " and ".join(f"a {ref.kind.value} job" for ref in refs)
+            named = " and ".join(ref.kind.row.with_article for ref in refs)
             raise AmbiguousName(f"{name} is {named}: choose with --kind")
         unasked = " and ".join(error.action for error in denied.values())
         if refs:
@@ -219,13 +223,23 @@ class Account:
         raise JobNotFound(f"there is no job {name} in {region} (looked for: {asked})")
 
 
-def one_of(children: Sequence[str], tuning_job: str) -> str:
-    """The sentence that asks for one of a tuning job's training jobs by name."""
-    if not children:
-        return f"{tuning_job} is a tuning job that launched no training job"
+def _of_each(children: Iterable[JobRef] | None, read: Callable[[JobRef], T]) -> Iterator[T]:
+    """What is read of each job of a roll-up; those that were deleted since are left out."""
+    for child in children or ():
+        try:
+            yield read(child)
+        except JobNotFound:
+            say(f"{child.name} was deleted: its cost is not in the sum")
+
+
+def one_of(children: Sequence[str], name: str, kind: JobKind) -> str:
+    """The sentence that asks for one of the jobs of a roll-up by name."""
+    rollup, is_one = kind.row.rollup, f"{name} is {kind.row.with_article}"
+    if not children or rollup is None:
+        return f"{is_one} that launched no {rollup.child if rollup else 'job'}"
     named = ", ".join(children[:_MOST_NAMED])
     more = f" and {len(children) - _MOST_NAMED} more" if len(children) > _MOST_NAMED else ""
-    return f"{tuning_job} is a tuning job: ask about one of its training jobs: {named}{more}"
+    return f"{is_one}: ask about one of its {rollup.children}: {named}{more}"
 
 
 def _described(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) -> JobRef:

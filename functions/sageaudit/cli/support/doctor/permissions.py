@@ -52,6 +52,7 @@ _DESCRIBES = tuple(f"sagemaker:{kind.row.describe_call}" for kind in JobKind)
 _CHILDREN = sagemaker.CHILDREN_PERMISSIONS
 _READ = (*cloudwatch.PERMISSIONS, *price_list.PERMISSIONS)
 _JOB = (*sagemaker.PERMISSIONS, *_CHILDREN, *_READ)
+_ON_ALL = {*job_lists.CLI_PERMISSIONS, *sagemaker.NOT_LIMITED}
 _TABLE = {TABLE: dynamo_history.READ_PERMISSIONS}
 
 
@@ -106,6 +107,7 @@ CHANGING: Mapping[str, Needs] = {
         (
             *stack_outputs.CLI_PERMISSIONS,
             *job_lists.CLI_PERMISSIONS,
+            *sagemaker.COUNT_PERMISSIONS,
             *dynamo_history.READ_PERMISSIONS,
             *sqs.SEND_PERMISSIONS,
             *sqs.DEPTH_PERMISSIONS,
@@ -154,7 +156,7 @@ class PolicyScope:
         """The ARNs that an action is allowed on; `*` where IAM knows no resource for it."""
         partition = partition_of(self.region or "us-east-1")
         place = f"{self.region or '*'}:*"
-        if action.startswith("sagemaker:") and action not in job_lists.CLI_PERMISSIONS:
+        if action.startswith("sagemaker:") and action not in _ON_ALL:
             jobs = f"arn:{partition}:sagemaker:{place}"
             return tuple(f"{jobs}:{kind.row.arn_word}/*" for kind in JobKind)
         stack = self.stack or STACK

@@ -14,11 +14,13 @@ from sageaudit.cli import options
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import formats, histories
 from sageaudit.cli.support.history.formats import Field, ListLayout, Tail
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.queries.lists import Lists, ReadCounts
 from sageaudit.queries.names import unmatched
 from sageaudit.queries.question import AMOUNTS, Question, Sort
+from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.window import FORMS, Window
 
 if TYPE_CHECKING:
@@ -173,9 +175,12 @@ def say_nothing_found(lists: Lists, question: Question) -> None:
     say(f"no audit of {question.window.words} fits; {hint}")
 
 
-def say_rollups() -> None:
-    """Says what the amounts of a tuning job are."""
-    say("a tuning job's amounts are what it adds to those of its training jobs")
+def say_rollups(rows: Iterable[AuditRow]) -> None:
+    """Says what the amounts of the roll-ups among the rows are."""
+    shown = {row.kind for row in rows if row.rollup}
+    for row in (kind.row for kind in JobKind if kind.value in shown):
+        children = row.rollup.children if row.rollup else "jobs"
+        say(f"{row.with_article}'s amounts are what it adds to those of its {children}")
 
 
 def show_some(

@@ -201,7 +201,7 @@ _OF_A_RUN = (
     _FAMILY,
     Field("owner", least=_WORD),
     Field("severity"),
-    Field("rollup", "flag", "Tuning job"),
+    Field("rollup", "flag", "Roll-up"),
     Field("estimated", "flag"),
     Field("arn", heading="ARN", least=_NAME),
     Field("created_at", "time", "Created (UTC)"),

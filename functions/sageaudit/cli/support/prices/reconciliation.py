@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sageaudit.domain.audit.finding_document import rounded
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.price_list import spot_note
 from sageaudit.domain.reconcile.reconcile import Presence, Reconciliation, Side, UsageRow, percent
 from sageaudit.domain.reconcile.usage_type import JOBS
@@ -22,6 +23,7 @@ from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import capitalised, counted, number
 
 _CENTI = Decimal("0.01")
+_ROLL_UPS = " or ".join(kind.row.label for kind in JobKind if kind.row.rollup)
 _SHOWN = 20
 _NAME = 40
 _SHORT = {"hours": "h", "GB-months": "GB-mo"}
@@ -137,7 +139,7 @@ def notes(reconciled: ReconciledMonth) -> Iterator[str]:
         amount = f"{counted(excluded.lines, 'line')}, {usd(excluded.usd)}"
         yield f"left out of AWS's side because it is not usage: {excluded.kind} ({amount})"
     for count, thing in (
-        (audited.rollups, "tuning job, whose training jobs are counted themselves"),
+        (audited.rollups, f"{_ROLL_UPS}, whose jobs are counted themselves"),
         (audited.unauditable, "job that could not be audited"),
         (audited.running, "job that still ran when it was audited"),
         (audited.unpaid_lines, "line of prepaid or free capacity"),

@@ -13,6 +13,7 @@ from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.recordings.recorded_jobs import (
     RecordedJob,
+    jobs_of,
     named_jobs,
     recorded_jobs,
     recordings_in,
@@ -24,13 +25,13 @@ from sageaudit.errors import BadRecording, HistoryFileError, SageauditError
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.attempt import Audited, Caller
-from sageaudit.workflows.audit.judge import Child, audit_tuning
+from sageaudit.workflows.audit.judge import Child, audit_roll_up
 from sageaudit.workflows.audit.run import audit_finished_job
 
 
 @dataclass(slots=True)
 class _RecordedFile:
-    """The jobs of one file and their audits, in its order. `is_set`: of one tuning job."""
+    """The jobs of one file and their audits, in its order. `is_set`: of one roll-up."""
 
     name: str
     jobs: Sequence[RecordedJob]
@@ -54,7 +55,7 @@ class _RecordedFile:
         self.audits[number] = failed if audited is None else audited
 
     def document(self, policy: Policy) -> AuditDocument:
-        """The audit of its job; of a tuning job, with its training jobs. Raises BadRecording."""
+        """The audit of its job; of a roll-up, with its jobs. Raises BadRecording."""
         audits = []
         for number in range(len(self.jobs)):
             audited = self.audits[number]
@@ -69,7 +70,7 @@ class _RecordedFile:
             return documents[0]
         children = [Child(one.document, one.audit.job.final_metrics) for one in audits if one.audit]
         now, ruleset = max(job.read_at for job in self.jobs), catalogue.ruleset()
-        return document(audit_tuning(None, children, policy, ruleset, now=now), documents)
+        return document(audit_roll_up(None, children, policy, ruleset, now=now), documents)
 
 
 def audit_recorded_job(
@@ -90,7 +91,7 @@ def audit_recorded_job(
 
 
 def in_order_of_ends(job: RecordedJob) -> tuple[datetime, bool]:
-    """The sort key of jobs to be audited: by end, a tuning job after its training jobs."""
+    """The sort key of jobs to be audited: by end, a roll-up after the jobs that it sums."""
     return job.read_at, job.is_rollup
 
 
@@ -120,7 +121,8 @@ def audit_recording(path: Path, policy: Policy) -> AuditDocument:
 
 def audit_recorded(read: Recording | RecordedSet, policy: Policy) -> AuditDocument:
     """The audit of what a file holds. Raises Malformed or BadRecording."""
-    jobs = [RecordedJob.of(one, partial(lambda given: given, one)) for one in recordings_in(read)]
+    recordings = recordings_in(read)
+    jobs = jobs_of(read, lambda number: partial(recordings.__getitem__, number))
     file = _RecordedFile("the recording", jobs, isinstance(read, RecordedSet))
     audit = _document(file, _audits([file], policy, SqliteHistory(), lasts=False), policy)
     if isinstance(audit, BadRecording):
@@ -139,7 +141,7 @@ def _read(path: Path, *, lasts: bool) -> _RecordedFile | BadRecording:
 def _audits(
     files: Sequence[_RecordedFile], policy: Policy, history: History, *, lasts: bool
 ) -> Iterator[None]:
-    """Audits all jobs in the order of their ends, tuning jobs after their training jobs."""
+    """Audits all jobs in the order of their ends, roll-ups after the jobs that they sum."""
     jobs = [(job, number, file) for file in files for number, job in enumerate(file.jobs)]
     for _, number, file in sorted(jobs, key=lambda row: in_order_of_ends(row[0])):
         file.audit(number, policy, history, lasts=lasts)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from pathlib import Path
@@ -54,6 +54,8 @@ class RecordedJob:
     load: Callable[[], Recording]
     listed: Listed
     read_at: datetime
+    launched: tuple[JobRef, ...] | None = None
+    """Of a roll-up: the jobs that its file has; None for a file without its jobs."""
 
     @classmethod
     def of(cls, recorded: Recording, load: Callable[[], Recording]) -> Self:
@@ -74,7 +76,7 @@ class RecordedJob:
 
     @property
     def is_rollup(self) -> bool:
-        """Whether it is a tuning job, which is summed after its training jobs."""
+        """Whether it is summed after the jobs that it launched."""
         return self.listed.ref.kind.row.rollup is not None
 
     def describe(self, _: JobRef) -> dict[str, Any]:
@@ -85,9 +87,9 @@ class RecordedJob:
         """The recorded tags."""
         return dict(self.load().tags)
 
-    def children(self, _: JobRef) -> Iterator[JobRef]:
-        """None: the history has them."""
-        return iter(())
+    def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
+        """The jobs of its set."""
+        return self.launched
 
     def read(self, job: Job, _: datetime) -> Measurements:
         """The recorded series."""
@@ -119,12 +121,9 @@ class RecordedJob:
 
 
 def recorded_jobs(path: Path) -> list[RecordedJob]:
-    """The jobs of one file, of a set the tuning job's own last. Raises BadRecording."""
+    """The jobs of one file, of a set the roll-up last. Raises BadRecording."""
     try:
-        return [
-            RecordedJob.of(recorded, partial(_recording, path, number))
-            for number, recorded in enumerate(_recordings(path))
-        ]
+        return jobs_of(_parsed_file(path), lambda number: partial(_recording, path, number))
     except Malformed as error:
         raise BadRecording(f"{path}: {error}") from error
 
@@ -132,7 +131,7 @@ def recorded_jobs(path: Path) -> list[RecordedJob]:
 def _recording(path: Path, number: int) -> Recording:
     """Raises JobNotFound for a file that changed or vanished meanwhile."""
     try:
-        return _recordings(path)[number]
+        return recordings_in(_parsed_file(path))[number]
     except (BadRecording, IndexError) as error:
         raise JobNotFound(f"{path}: changed while it was read") from error
 
@@ -165,14 +164,29 @@ def named_jobs(path: Path) -> list[RecordedJob]:
     return jobs
 
 
+def jobs_of(
+    read: Recording | RecordedSet, load: Callable[[int], Callable[[], Recording]]
+) -> list[RecordedJob]:
+    """The jobs of a file, of a set the roll-up last; `load` is asked by number.
+
+    Raises Malformed.
+    """
+    jobs = [RecordedJob.of(one, load(at)) for at, one in enumerate(recordings_in(read))]
+    if isinstance(read, RecordedSet) and read.rollup is not None:
+        *children, rollup = jobs
+        launched = tuple(child.listed.ref for child in children)
+        return [*children, replace(rollup, launched=launched)]
+    return jobs
+
+
 def recordings_in(read: Recording | RecordedSet) -> tuple[Recording, ...]:
-    """All recordings of a file, of a set the tuning job's own last."""
+    """All recordings of a file, of a set the roll-up last."""
     if isinstance(read, Recording):
         return (read,)
-    return (*read.children, *filter(None, (read.tuning,)))
+    return (*read.children, *filter(None, (read.rollup,)))
 
 
-def _recordings(path: Path) -> tuple[Recording, ...]:
+def _parsed_file(path: Path) -> Recording | RecordedSet:
     """Parsed once for some jobs after the other, unless the file changes."""
     try:
         stat = path.stat()
@@ -182,8 +196,8 @@ def _recordings(path: Path) -> tuple[Recording, ...]:
 
 
 @lru_cache(maxsize=_FILES_AT_HAND)
-def _parsed(path: Path, _modified_ns: int, _size: int) -> tuple[Recording, ...]:
-    return recordings_in(recording.read(path))
+def _parsed(path: Path, _modified_ns: int, _size: int) -> Recording | RecordedSet:
+    return recording.read(path)
 
 
 @dataclass(frozen=True, slots=True)

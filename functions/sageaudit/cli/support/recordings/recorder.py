@@ -5,7 +5,7 @@ The audit itself runs as always: each source is asked as before, and its answer 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -76,8 +76,8 @@ class AnswerRecorder(CloudWatchMetrics):
         self._tags = tags
         return tags
 
-    def children(self, ref: JobRef) -> Iterator[JobRef]:
-        """A tuning job's training jobs."""
+    def children(self, ref: JobRef) -> Iterable[JobRef] | None:
+        """The jobs that a roll-up launched."""
         return self._asked.jobs.children(ref)
 
     def series(self, job: Job, now: datetime) -> ReadSeries:

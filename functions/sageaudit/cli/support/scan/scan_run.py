@@ -147,7 +147,14 @@ class ScanRun:
         Raises the error where nothing can be listed with the account's credentials.
         """
         asked = self.asked
-        listing = list_jobs(account.lists, asked.regions, asked.kinds, asked.days, self.workers)
+        listing = list_jobs(
+            account.lists,
+            account.jobs.children,
+            asked.regions,
+            asked.kinds,
+            asked.days,
+            self.workers,
+        )
         if not listing.answered:
             _raise_no_answer([refusal.error for refusal in listing.refusals])
         closed = {refusal.region for refusal in listing.refusals if _no_credentials(refusal)}

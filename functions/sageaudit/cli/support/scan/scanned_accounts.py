@@ -14,6 +14,7 @@ from sageaudit.adapters.aws import clients
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.pace import Pace, Stopped
+from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.cli.support.account.accounts import AccountList
 from sageaudit.cli.support.account.live import live_dependencies
 from sageaudit.cli.support.history.data_folder import fingerprint_key
@@ -60,6 +61,11 @@ class ScannedAccount:
         """Its lists of jobs."""
         client_of = self._paced("sagemaker")
         return SageMakerJobLists(lambda region: client_of("", region))
+
+    @property
+    def jobs(self) -> SageMakerJobs:
+        """What lists the jobs that a roll-up launched."""
+        return SageMakerJobs(self._paced("sagemaker"))
 
     def dependencies(self, history: History, policy: Policy) -> AuditDependencies:
         """What its audits read from, write to and are judged by."""

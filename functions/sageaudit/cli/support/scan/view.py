@@ -16,6 +16,7 @@ from rich.text import Text
 
 from sageaudit.cli.support.scan.scan_tally import AccountStatus, ScanCost, ScanTally, usd_of
 from sageaudit.domain.job.job import duration
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
 from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line, plain_table
 from sageaudit.output.text.amounts import TITLES, of_sums
@@ -136,6 +137,9 @@ def _bar(console: Console) -> Progress:
     )
 
 
+_ROLL_UPS = " and ".join(f"{kind.row.label}s" for kind in JobKind if kind.row.rollup)
+
+
 def _found(tally: ScanTally) -> str:
     """What is known so far."""
     found = of_sums(tally.sums)
@@ -144,7 +148,7 @@ def _found(tally: ScanTally) -> str:
 
 def show(tally: ScanTally, left: int, metrics: int, console: Console) -> None:
     """Prints what became of the jobs, and what was not judged and why."""
-    heading(console, f"Scan of {counted(tally.done + left, 'job')}, tuning jobs included")
+    heading(console, f"Scan of {counted(tally.done + left, 'job')}, {_ROLL_UPS} included")
     for words in _lines(tally, left, metrics):
         console.print(words, highlight=False)
     _reasons("Not audited", tally.refused, console)

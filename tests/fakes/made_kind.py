@@ -1,0 +1,184 @@
+"""One more kind of job: a member of JobKind and its row, put into the source of `kinds.py`.
+
+Run as a module, its process has the kind, and prints what became of a job of it: found in its list,
+swept, and summed over a processing, a training and a transform job that it launched.
+"""
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest.mock import Mock
+
+_MODULE = "sageaudit.domain.job.kinds"
+_MEMBER = '    STUDY = "study"\n'
+_ROW = """    JobKind.STUDY: KindRow(
+        label="study job",
+        prefix="Study",
+        sdk_noun="study_job",
+        arn_word="study-job",
+        detail_type="SageMaker Study Job State Change",
+        has_event=False,
+        start_key="CreationTime",
+        end_key="StudyDoneTime",
+        component=Component.TRAINING,
+        console_page="studies",
+        rollup=RollUp(
+            child_key="StudyJobArn",
+            child_list=ChildList(
+                action="ListRunsForStudyJob",
+                rows="Runs",
+                arn_key="RunArn",
+                name_key="RunName",
+            ),
+            children="study jobs",
+        ),
+    ),
+"""
+NOW = datetime(2026, 5, 12, 12, tzinfo=UTC)
+NAME = "nightly-study"
+SOURCES = ("processing-067-failed", "training-020-c4-8xlarge-x2-failed", "transform-136-completed")
+
+
+def with_made_kind() -> None:
+    """Loads the module of kinds with one more; must run before another module asks for it."""
+    package = importlib.import_module(_MODULE.rpartition(".")[0])
+    path = Path(next(iter(package.__path__))) / "kinds.py"
+    source = path.read_text(encoding="utf-8")
+    for before, more in (('    AUTOML = "automl"\n', _MEMBER), ("_ROWS = {\n", _ROW)):
+        assert source.count(before) == 1
+        source = source.replace(before, before + more)
+    module = sys.modules[_MODULE] = ModuleType(_MODULE)
+    exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102 - the package's own file
+
+
+class StudyClient:
+    """SageMaker with a study job and its runs: answers by the names of boto3's methods."""
+
+    def __init__(self, study: dict[str, Any], runs: list[Any]) -> None:
+        self._study, self._runs = study, runs
+
+    def list_study_jobs(self, **_: Any) -> dict[str, Any]:
+        """One page."""
+        return {"StudyJobSummaries": [self._study]}
+
+    def describe_study_job(self, **_: Any) -> dict[str, Any]:
+        """The one job."""
+        return dict(self._study)
+
+    def __getattr__(self, method: str) -> Any:
+        """Describe of a run."""
+        found = {run.kind.row.describe_method for run in self._runs}
+        assert method in found, method
+        return lambda **call: next(
+            dict(run.describe) for run in self._runs if run.name in call.values()
+        )
+
+    def get_paginator(self, method: str) -> Any:
+        """The runs of the study, and no tags."""
+        rows = [{"RunArn": run.arn, "RunName": run.name} for run in self._runs]
+        pages: dict[str, dict[str, Any]] = {
+            "list_runs_for_study_job": {"Runs": rows},
+            "list_tags": {"Tags": []},
+        }
+        return _Pages(pages[method])
+
+
+class _Pages:
+    def __init__(self, page: dict[str, Any]) -> None:
+        self._page = page
+
+    def paginate(self, **_: Any) -> Iterator[dict[str, Any]]:
+        """One page."""
+        yield self._page
+
+
+def main() -> None:
+    """Prints what became of the study and its runs."""
+    with_made_kind()
+    from local import ACCOUNT, REGION  # noqa: PLC0415 - the kind must be there before
+    from local.recorded import RECORDINGS, of_file  # noqa: PLC0415
+    from sageaudit.adapters.aws.job_lists import SageMakerJobLists  # noqa: PLC0415
+    from sageaudit.adapters.aws.sagemaker import SageMakerJobs  # noqa: PLC0415
+    from sageaudit.adapters.prices import packaged  # noqa: PLC0415
+    from sageaudit.adapters.prices.sources import offline_markets  # noqa: PLC0415
+    from sageaudit.cli.support.recordings.recorded_jobs import ABSENT  # noqa: PLC0415
+    from sageaudit.domain.alert.audit_figures import why_never  # noqa: PLC0415
+    from sageaudit.domain.job.event import JobEnded, job_ended  # noqa: PLC0415
+    from sageaudit.domain.job.kinds import JobKind  # noqa: PLC0415
+    from sageaudit.domain.job.listed import Period  # noqa: PLC0415
+    from sageaudit.domain.job.ref import JobRef  # noqa: PLC0415
+    from sageaudit.domain.usage.measure import measure  # noqa: PLC0415
+    from sageaudit.output.text.notes import family_words  # noqa: PLC0415
+    from sageaudit.workflows.audit.attempt import Audited, Caller  # noqa: PLC0415
+    from sageaudit.workflows.audit.run import audit_finished_job  # noqa: PLC0415
+    from tests.fakes.dependencies import SaidJobs, dependencies  # noqa: PLC0415
+    from tests.fakes.sweeps import Office, together  # noqa: PLC0415
+
+    kind = JobKind("study")
+    arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.row.arn_word}/{NAME}"
+    study = {
+        "StudyJobName": NAME,
+        "StudyJobArn": arn,
+        "StudyJobStatus": "Completed",
+        "CreationTime": datetime(2016, 1, 1, tzinfo=UTC),  # before the oldest of the runs
+        "StudyDoneTime": NOW - timedelta(hours=1),
+    }
+    runs = [job for source in SOURCES for job in of_file(RECORDINGS / f"{source}.json")]
+    runs = [replace(run, describe={**run.describe, "StudyJobArn": arn}) for run in runs]
+    for run in runs:
+        run.describe.pop("AutoMLJobArn", None)  # type: ignore[attr-defined]
+    client: Any = StudyClient(study, runs)
+    lists = SageMakerJobLists(lambda _: client)
+    listed = list(lists.listed(kind, REGION, Period(NOW.date(), NOW.date())))
+    office = Office(NOW - timedelta(hours=3))
+    office.sweep()
+    office.now = NOW
+    office.pages.rows = [replace(row, created_at=NOW - timedelta(hours=2)) for row in listed]
+    swept = together(office.sweep())
+    ended = [
+        job_ended(json.dumps(body), accounts={ACCOUNT}, regions={REGION})
+        for body in office.queue.bodies
+    ]
+    metrics = Mock()
+    metrics.read = lambda job, _: measure(job, (), packaged.types(), absent=ABSENT)
+    deps = replace(
+        dependencies(SaidJobs()),
+        jobs=SageMakerJobs(lambda *_: client),
+        metrics=metrics,
+        markets=offline_markets(),
+    )
+    events = [JobEnded(JobRef.from_arn(r.arn, r.name), "Failed", None, None, {}) for r in runs]  # type: ignore[arg-type]
+    documents = []
+    for event in (*events, *(replace(one, created_at=None) for one in ended)):
+        done = audit_finished_job(event, deps, now=NOW, caller=Caller.PERSON)
+        assert isinstance(done, Audited)
+        documents.append(done.document)
+    *children, rollup = documents
+    sys.stdout.write(
+        json.dumps(
+            {
+                "listed": [row.ref.name for row in listed],
+                "found": swept.found,
+                "sent_first": swept.sent_first,
+                "families": sorted({child["job"]["family"] for child in children} | {arn}),
+                "child_messages": [why_never(child, "tell") for child in children],
+                "message": why_never(rollup, "tell"),
+                "is_sum": rollup["lost_usd"]
+                == sum(child["lost_usd"] for child in children if child["lost_usd"]),
+                "lost": bool(rollup["lost_usd"]),
+                "missing": rollup["bill"]["missing"],
+                "kinds": [child["job"]["kind"] for child in children],
+                "words": family_words(arn),
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
