@@ -8,7 +8,8 @@ from itertools import product
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import Head, RunIndex, RunQuery
+from sageaudit.domain.audit.record import RunIndex, RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.queries import answer
@@ -36,7 +37,7 @@ def asked(history: SqliteHistory, question: Question) -> Lists:
     return Lists(history, question.window)
 
 
-def everything(history: SqliteHistory) -> list[Head]:
+def everything(history: SqliteHistory) -> list[AuditSummary]:
     """All heads, newest first."""
     days = [(NOW + timedelta(days=2) - timedelta(days=n)).date() for n in range(60)]
     return [head for day in days for head in history.runs(RunQuery.of_day(day))]

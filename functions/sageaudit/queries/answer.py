@@ -9,7 +9,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import islice, takewhile
 
-from sageaudit.domain.audit.record import FindingRow, Head
+from sageaudit.domain.audit.record import FindingRow
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
 from sageaudit.queries.columns import fitting, of_head
@@ -162,7 +163,7 @@ def _cells(lists: Lists, question: Question) -> Iterator[_Cell]:
             yield _Cell(usd, day, jobs, account, region, family)
 
 
-def _of_cell(lists: Lists, question: Question, cell: _Cell) -> Iterator[Head]:
+def _of_cell(lists: Lists, question: Question, cell: _Cell) -> Iterator[AuditSummary]:
     begin = datetime.combine(cell.day, time(), UTC)
     before = min(begin + timedelta(days=1), lists.window.until)
     day = replace(lists, page_size=cell.jobs + 1)

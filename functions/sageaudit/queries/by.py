@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import chain, islice, product
 from typing import Any
 
-from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, Sums, added
 from sageaudit.domain.reconcile.audited_lines import HOURS, unit_of
 from sageaudit.queries import answer
@@ -302,7 +302,9 @@ def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Ite
             raise no_column(column.name, known)
 
 
-def _by_rule(head: Head, row: AuditRow, wanted: str | None) -> Iterator[tuple[Sums, AuditRow]]:
+def _by_rule(
+    head: AuditSummary, row: AuditRow, wanted: str | None
+) -> Iterator[tuple[Sums, AuditRow]]:
     """The job once for each rule that found something in it, or for the wanted one."""
     for rule in head.sums.rules if wanted is None else {wanted} & {*head.sums.rules}:
         sums = replace(head.sums, rules={rule: head.sums.rules[rule]})
@@ -310,7 +312,7 @@ def _by_rule(head: Head, row: AuditRow, wanted: str | None) -> Iterator[tuple[Su
 
 
 def _by_usage_type(
-    head: Head, parts: Iterable[tuple[Sums, AuditRow]]
+    head: AuditSummary, parts: Iterable[tuple[Sums, AuditRow]]
 ) -> Iterator[tuple[Sums, AuditRow]]:
     """The job once for each usage type of its bill, with that part of its dollars alone."""
     costs, quantities = head.usage_costs or {}, head.usage_quantities or {}

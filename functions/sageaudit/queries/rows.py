@@ -10,10 +10,12 @@ from operator import attrgetter
 from typing import Any
 
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import FindingRow, Head, JobKey
+from sageaudit.domain.audit.record import FindingRow
 from sageaudit.domain.audit.spend_qualifier import SpendQualifier
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
+from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.queries.question import AMOUNTS, Sort
 
@@ -64,7 +66,7 @@ class AuditRow:
     unauditable: str | None = None
     instance_type: str | None = None
     instance_count: int | None = None
-    purchase: str | None = None
+    purchase: Purchase | None = None
     image: str | None = None
     tags: Mapping[str, str | None] = field(default_factory=dict)
     """The values of the policy's cost tags."""
@@ -127,20 +129,20 @@ OF_A_FINDING = frozenset(
 
 
 _SAME = sorted(
-    {of.name for of in fields(Head)}
+    {of.name for of in fields(AuditSummary)}
     & {of.name for of in fields(AuditRow)} - {"estimated", "incomplete", "spend_qualifier"}
 )
 """Fields that a row has as its head does."""
 _same_of = attrgetter(*_SAME)
 
 
-def audit_row(head: Head) -> AuditRow:
+def audit_row(head: AuditSummary) -> AuditRow:
     """The row of an audit."""
     values: dict[str, Any] = dict(zip(_SAME, _same_of(head), strict=True))
-    facts, sums = head.facts, head.sums
+    sums = head.sums
     values |= _amounts(head)
     if _never_started(head) and not head.rollup:
-        waited = _whole(sum(facts.phase_s.values()) or None) if facts else None
+        waited = _whole(sum(head.phase_s.values()) or None)
         values |= {"status": NEVER_STARTED, "judged": None, "waiting_s": waited}
     return AuditRow(
         **values,
@@ -150,18 +152,14 @@ def audit_row(head: Head) -> AuditRow:
         incomplete=bool(head.incomplete),
         possible_incomplete=bool(sums.possible_unknown),
         upper_bound=bool(sums.upper_bounds),
-        instance_type=facts.instance_type if facts else None,
-        instance_count=facts.instance_count if facts else None,
-        purchase=facts.purchase.value if facts else None,
-        interrupted_s=_whole(facts.phase_s.get(_INTERRUPTED)) if facts else None,
-        reason=facts.reason_class if facts else None,
+        interrupted_s=_whole(head.phase_s.get(_INTERRUPTED)),
         instance_hours=_hours(head.instance_s),
         gpu_hours=_hours(head.gpu_s),
         idle_gpu_hours=_hours(head.idle_gpu_s),
     )
 
 
-def _amounts(head: Head) -> dict[str, Decimal | None]:
+def _amounts(head: AuditSummary) -> dict[str, Decimal | None]:
     """What of a row's dollars is not as its head has it."""
     sums = head.sums
     if head.rollup:
@@ -184,15 +182,15 @@ def _whole(seconds: Decimal | None) -> int | None:
     return None if seconds is None else round(seconds)
 
 
-def _never_started(head: Head) -> bool:
+def _never_started(head: AuditSummary) -> bool:
     """Whether a job ended before its start: it has no times, and its bill is known to be 0."""
-    if head.facts is None or head.total_usd is None:
+    if head.purchase is None or head.total_usd is None:
         return False
-    times = (head.facts.elapsed_s, head.facts.billable_s)
+    times = (head.elapsed_s, head.billable_s)
     return head.status != "Completed" and not head.total_usd and not any(times)
 
 
-def finding_row(finding: FindingRow, head: Head | None) -> AuditRow:
+def finding_row(finding: FindingRow, head: AuditSummary | None) -> AuditRow:
     """The row of a finding, with its audit's fields where its head was read.
 
     Of a roll-up, whose head must be read, the savings are those that no training job counts.
@@ -248,7 +246,7 @@ def amount(row: AuditRow, sort: Sort) -> Decimal:
     return Decimal(getattr(row, sort.field) or 0)
 
 
-def head_amount(head: Head, sort: Sort) -> Decimal:
+def head_amount(head: AuditSummary, sort: Sort) -> Decimal:
     """The same of an audit's row, without the row where the head has the amount."""
     if sort is Sort.WASTE and not head.rollup:
         return (head.avoidable_usd or _ZERO) + (head.lost_usd or _ZERO)
