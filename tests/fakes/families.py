@@ -15,6 +15,7 @@ def run_summary(purchase: Purchase = Purchase.ON_DEMAND, **fields: Any) -> Audit
     """A completed training job of which nothing else is known."""
     known: dict[str, Any] = {
         "key": JobKey("arn:aws:sagemaker:eu-west-1:111122223333:training-job/run", START),
+        "settled": True,
         "last_modified_at": START,
         "job": "run",
         "kind": "training",
@@ -23,6 +24,7 @@ def run_summary(purchase: Purchase = Purchase.ON_DEMAND, **fields: Any) -> Audit
         "region": "eu-west-1",
         "family": "training/pytorch-training/-/train",
         "ended_at": START,
+        "rollup": False,
     }
     return AuditSummary(purchase=purchase, **known | fields)
 

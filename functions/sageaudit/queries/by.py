@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, time
 from decimal import Decimal
-from itertools import chain, islice, product
+from itertools import chain, islice
 from typing import Any
 
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
@@ -29,9 +29,9 @@ from sageaudit.queries.periods import (
     window_of,
 )
 from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.rows import AuditRow, audit_row
+from sageaudit.queries.rows import listed
 from sageaudit.queries.total import (
-    ADDED_OF_RUNS,
+    JobPart,
     Total,
     of_runs,
     percent,
@@ -41,8 +41,8 @@ from sageaudit.queries.total import (
 )
 
 Values = tuple[str | None, ...]
-_Part = tuple[Values, date, Sums, AuditRow | None]
-_Days = dict[date, list[tuple[Sums, AuditRow | None]]]
+_Part = tuple[Values, date, Sums, JobPart | None]
+_Days = dict[date, list[tuple[Sums, JobPart | None]]]
 """Sums of a day, or of one job of it."""
 _OF_FINDINGS = (
     *("avoidable_usd", "avoidable_up_to_usd", "lost_usd", "lost_up_to_usd", "waste_usd"),
@@ -214,7 +214,7 @@ def _between(days: _Days, first: date, last: date, *, of_rules: bool) -> Total:
     return _total(parts, of_rules=of_rules)
 
 
-def _total(parts: Iterable[tuple[Sums, AuditRow | None]], *, of_rules: bool) -> Total:
+def _total(parts: Iterable[tuple[Sums, JobPart | None]], *, of_rules: bool) -> Total:
     every = [*parts]
     rows = [row for _, row in every if row]
     more = of_runs(rows) if len(rows) == len(every) else {}
@@ -283,18 +283,18 @@ def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Ite
     tags: set[str] = set()
     read = 0
     for read, head in enumerate(lists.heads(asked), 1):  # noqa: B007 - used after the loop
-        row = audit_row(head)
+        row = listed(head)
         tags |= row.tags.keys()
         if not fits(row) or (found is not None and head.key not in found):
             continue
         day = head.ended_at.astimezone(UTC).date()
-        parts = [(head.sums, row)]
+        parts = [JobPart(row, head.sums)]
         if wanted is not None or SUMMED["rule"] in names:
-            parts = [*_by_rule(head, row, wanted)]
+            parts = [*_by_rule(row, wanted)]
         if SUMMED["usage_type"] in names:
-            parts = [*_by_usage_type(head, parts)]
-        for sums, part in parts:
-            yield tuple(column.of(part) for column in names), day, sums, part
+            parts = [*_by_usage_type(parts)]
+        for part in parts:
+            yield tuple(part.value(column) for column in names), day, part.sums, part
     of_tags = [column for column in names if column.tag]
     known = tags if read or not of_tags else _newest_tags(lists)
     for column in of_tags:
@@ -302,36 +302,25 @@ def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Ite
             raise no_column(column.name, known)
 
 
-def _by_rule(
-    head: AuditSummary, row: AuditRow, wanted: str | None
-) -> Iterator[tuple[Sums, AuditRow]]:
+def _by_rule(row: AuditSummary, wanted: str | None) -> Iterator[JobPart]:
     """The job once for each rule that found something in it, or for the wanted one."""
-    for rule in head.sums.rules if wanted is None else {wanted} & {*head.sums.rules}:
-        sums = replace(head.sums, rules={rule: head.sums.rules[rule]})
-        yield sums, replace(row, rule=rule)
+    for rule in row.sums.rules if wanted is None else {wanted} & {*row.sums.rules}:
+        yield JobPart(row, replace(row.sums, rules={rule: row.sums.rules[rule]}), rule=rule)
 
 
-def _by_usage_type(
-    head: AuditSummary, parts: Iterable[tuple[Sums, AuditRow]]
-) -> Iterator[tuple[Sums, AuditRow]]:
+def _by_usage_type(parts: Iterable[JobPart]) -> Iterator[JobPart]:
     """The job once for each usage type of its bill, with that part of its dollars alone."""
-    costs, quantities = head.usage_costs or {}, head.usage_quantities or {}
-    for (sums, row), (name, usd) in product(parts, costs.items()):
-        part = Sums(
-            jobs=sums.jobs,
-            failed=sums.failed,
-            unpriced=int(usd is None),
-            upper_bounds=sums.upper_bounds,
-            estimated=sums.estimated if unit_of(name) == HOURS else 0,
-            total_usd=usd or Decimal(0),
-        )
-        own: dict[str, Any] = {
-            **dict.fromkeys(ADDED_OF_RUNS),
-            "total_usd": usd,
-            "usage_type": name,
-            "usage_quantity": quantities.get(name),
-        }
-        yield part, replace(row, **own)
+    for part in parts:
+        for name, usd in (part.summary.usage_costs or {}).items():
+            sums = Sums(
+                jobs=part.sums.jobs,
+                failed=part.sums.failed,
+                unpriced=int(usd is None),
+                upper_bounds=part.sums.upper_bounds,
+                estimated=part.sums.estimated if unit_of(name) == HOURS else 0,
+                total_usd=usd or Decimal(0),
+            )
+            yield replace(part, sums=sums, usage_type=name)
 
 
 def _newest_tags(lists: Lists) -> set[str] | None:

@@ -17,7 +17,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
 from sageaudit.ports import History
 from sageaudit.queries.question import Question
-from sageaudit.queries.rows import AuditRow
+from sageaudit.queries.rows import RuleFinding
 from sageaudit.queries.window import Window
 
 Row = TypeVar("Row", AuditSummary, FindingRow)
@@ -128,7 +128,7 @@ class Lists:
             yield row
 
 
-def place(row: AuditSummary | FindingRow | AuditRow) -> tuple[datetime, str]:
+def place(row: AuditSummary | FindingRow | RuleFinding) -> tuple[datetime, str]:
     """By this, rows of several lists sort as each list does: the newest has the largest."""
     return row.ended_at, f"{row.key.arn}#{row.key.created_at.timestamp():.3f}"
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.spend_qualifier import SpendQualifier
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums, added
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.reconcile.audited_lines import unit_of
-from sageaudit.queries.columns import SUMMED
+from sageaudit.queries.columns import SUMMED, Column
 from sageaudit.queries.question import Sort
-from sageaudit.queries.rows import AuditRow
 
 _ZERO = Decimal(0)
 
@@ -156,10 +156,37 @@ OF_RUNS = (*ADDED_OF_RUNS, "idle_percent", "usd_per_hour", "median_usd", "median
 """What daily sums do not know."""
 
 
-def of_runs(rows: Sequence[AuditRow]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class JobPart:
+    """A job as it is added up: all of it, what a rule found in it, or a usage type of its bill."""
+
+    summary: AuditSummary
+    sums: Sums
+    rule: str | None = None
+    usage_type: str | None = None
+
+    def value(self, column: Column) -> Any:
+        """What it is counted under."""
+        own = {"rule": self.rule, "usage_type": self.usage_type}
+        return own[column.name] if column.name in own else column.of(self.summary)
+
+    def figure(self, name: str) -> Any:
+        """What it adds to a field of OF_RUNS, or its bill, or how long it waited; of a usage type
+        the quantity, the dollars and the wait alone.
+        """
+        job = self.summary
+        if self.usage_type is None:
+            return None if name == "usage_quantity" else getattr(job, name)
+        of_usage = {"usage_quantity": job.usage_quantities, "total_usd": job.usage_costs}
+        if name in of_usage:
+            return (of_usage[name] or {}).get(self.usage_type)
+        return None if name in ADDED_OF_RUNS else getattr(job, name)
+
+
+def of_runs(parts: Sequence[JobPart]) -> dict[str, Any]:
     """The fields of OF_RUNS that a row of sums stores, of its jobs."""
     known: dict[str, list[Any]] = {
-        name: [value for row in rows if (value := getattr(row, name)) is not None]
+        name: [value for part in parts if (value := part.figure(name)) is not None]
         for name in (*ADDED_OF_RUNS, "total_usd", "waiting_s")
     }
     bills, waits = filter(None, known.pop("total_usd")), known.pop("waiting_s")

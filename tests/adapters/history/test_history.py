@@ -290,4 +290,4 @@ def test_rows_say_that_their_dollars_are_estimates(history: History) -> None:
     assert (head.estimated, head.incomplete) == (True, True)
     history.record(entry("train-2"))
     plain = head_of(history, "train-2")
-    assert (plain.estimated, plain.incomplete) == (None, None)
+    assert (plain.estimated, plain.incomplete) == (False, False)

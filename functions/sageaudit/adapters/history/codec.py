@@ -1,9 +1,9 @@
 """Converts dataclasses to and from table items, by the names and types of their fields.
 
-An attribute has the name of its field; a field that is None has no attribute, nor has an empty list
-or map of a field that is never None; the fields of a JobKey are attributes like the others. Times
-and enum values are strings, tuples are lists. Money is a number; the figures of RUN_FIELDS and Sums
-are strings, as a metric may have any exponent.
+An attribute has the name of its field; a field that is None has no attribute, nor has one that is
+False, or an empty list or map, by default. The fields of a JobKey are attributes like the others.
+Times and enum values are strings, tuples are lists. Money is a number; the figures of RUN_FIELDS
+and Sums are strings, as a metric may have any exponent.
 """
 
 from __future__ import annotations
@@ -167,9 +167,9 @@ def _readers(form: type[Any]) -> tuple[Reader, ...]:
 
 
 def _empty(field: Field[Any]) -> object:
-    """The empty list, map or sums that a field has by default; None where it has none."""
+    """False, or the empty list, map or sums, that a field has by default; None of any other."""
     default = field.default if field.default_factory is MISSING else field.default_factory()
-    return default if default in ((), {}, Sums()) else None
+    return default if default is False or default in ((), {}, Sums()) else None
 
 
 def _value_reader(hint: Any) -> Callable[..., Any] | None:

@@ -62,8 +62,8 @@ def head_of(entry: Entry, version: int, digest: str) -> AuditSummary:
         finding_ids=tuple(finding.rule_id for finding in finding_rows(entry)),
         **_of_the_run(entry),
         judged=Judged(document["judged"]) if document["judged"] else None,
-        estimated=bool(document["bill"]["estimated"]) or None,
-        incomplete=bool(lower_gaps(document["bill"])) or None,
+        estimated=bool(document["bill"]["estimated"]),
+        incomplete=bool(lower_gaps(document["bill"])),
         spend_qualifier=qualifier_of_bill(document["bill"]),
         findings_without_row=findings_without_row(document) or None,
         sums=sums_of(document),
@@ -176,7 +176,7 @@ def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:
         saving_alone_usd=storable_usd(finding["saving_alone_usd"]),
         summary=row_text(finding["summary"]),
         fix=fix if fix is None else row_text(fix),
-        estimated=finding.get("estimated") or None,
+        estimated=bool(finding.get("estimated")),
         saving_up_to_usd=storable_usd(most_usd(finding)),
     )
 

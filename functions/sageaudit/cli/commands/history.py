@@ -61,7 +61,7 @@ def history(
         count = shown.write(rows, listing, tail, days)
         if not count:
             asking.say_nothing_found(reader, question)
-    if any(row.rollup for row in found.rows):
+    if found.has_rollups:
         asking.say_rollups()
     if found.more:
         say("there are more rows: --all prints all of them")

@@ -45,5 +45,5 @@ def top(filters: Filters, sort: Sort, limit: int, where: HistoryOptions, shown: 
         days = asking.days_of(question.window)
         if not shown.write(page.rows, listing, asking.tail(reader.read), days):
             asking.say_nothing_found(reader, question)
-    if any(row.rollup for row in page.rows):
+    if page.has_rollups:
         asking.say_rollups()

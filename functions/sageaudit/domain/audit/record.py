@@ -93,8 +93,8 @@ class FindingRow:
     summary: str
     fix: str | None = None
     """What to change, in one line; None for a finding without advice."""
-    estimated: bool | None = None
-    """True where the dollars rest on an estimated rate, else None."""
+    estimated: bool = False
+    """Whether the dollars rest on an estimated rate."""
     saving_up_to_usd: Decimal | None = None
     """What it may save at most: more than `saving_usd` where nothing is counted of a range."""
 

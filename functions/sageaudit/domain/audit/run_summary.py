@@ -35,6 +35,7 @@ def summary_of_run(
     ended_at = job.ended_at or created_at
     return AuditSummary(
         key=JobKey(job.arn or job.name, created_at),
+        settled=False,
         last_modified_at=job.last_modified_at or ended_at,
         job=job.name,
         kind=job.kind.value,
@@ -43,6 +44,7 @@ def summary_of_run(
         region=job.region or NOT_NAMED,
         family=family(job),
         ended_at=ended_at,
+        rollup=bool(job.kind.row.rollup),
         purchase=job.purchase,
         instance_type=group.instance_type if group else None,
         instance_count=group.count if group else None,

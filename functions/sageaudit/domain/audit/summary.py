@@ -16,6 +16,10 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.bill.tried_types import DearerStep
 from sageaudit.domain.job.job import Purchase
 
+_ZERO, _HOUR_S = Decimal(0), 3600
+_INTERRUPTED = "Interrupted"
+"""The phase."""
+
 
 @dataclass(frozen=True, slots=True)
 class JobKey:
@@ -39,7 +43,7 @@ class AuditSummary:
 
     key: JobKey
     version: int = 0
-    settled: bool = False
+    settled: bool
     due_at: datetime | None = None
     last_modified_at: datetime
     job: str
@@ -51,7 +55,7 @@ class AuditSummary:
     family: str
     owner: str | None = None
     ended_at: datetime
-    rollup: bool = False
+    rollup: bool
     total_usd: Decimal | None = None
     avoidable_usd: Decimal | None = None
     """None of a run that was not judged."""
@@ -68,10 +72,10 @@ class AuditSummary:
     judged: Judged | None = None
     spend_qualifier: SpendQualifier = SpendQualifier.UNKNOWN
     """How exactly the total is known."""
-    estimated: bool | None = None
-    """True where the dollars rest on an estimated rate, else None."""
-    incomplete: bool | None = None
-    """True where the total lacks a part, such as storage without a price, else None."""
+    estimated: bool = False
+    """Whether the dollars rest on an estimated rate."""
+    incomplete: bool = False
+    """Whether the total lacks a part, such as storage without a price."""
     stamp: str | None = None
     """Changes with anything that a later run of the family may be judged by; None for a run that
     none is compared with."""
@@ -152,6 +156,77 @@ class AuditSummary:
         return self.due_at is not None and self.due_at <= now
 
     @property
+    def arn(self) -> str | None:
+        """None where a recording names none."""
+        return self.key.arn if self.key.arn.startswith("arn:") else None
+
+    @property
+    def created_at(self) -> datetime:
+        """When the run was created; its start where that is not known."""
+        return self.key.created_at
+
+    @property
+    def findings(self) -> int:
+        """How many rules found something."""
+        return len(self.finding_ids)
+
+    @property
+    def waste_usd(self) -> Decimal | None:
+        """The avoidable and lost dollars that are known; 0 only where both are."""
+        sum_usd = (self.avoidable_usd or _ZERO) + (self.lost_usd or _ZERO)
+        unknown = self.avoidable_usd is None or self.lost_usd is None
+        return None if not sum_usd and unknown else sum_usd
+
+    @property
+    def waste_percent(self) -> Decimal | None:
+        """Which part of the bill is avoidable or lost."""
+        waste_usd, total_usd = self.waste_usd, self.total_usd
+        return None if waste_usd is None or not total_usd else 100 * waste_usd / total_usd
+
+    @property
+    def lost_up_to_usd(self) -> Decimal | None:
+        """What may be lost at most."""
+        return self.sums.known_lost_up_to_usd
+
+    @property
+    def idle_usd(self) -> Decimal | None:
+        """The value of its idle capacity."""
+        return self.sums.known_idle_usd
+
+    @property
+    def possible_incomplete(self) -> bool:
+        """Whether more may be possible than `possible_usd`: a finding's dollars are not known."""
+        return bool(self.sums.possible_unknown)
+
+    @property
+    def upper_bound(self) -> bool:
+        """Whether `total_usd` is an upper bound."""
+        return bool(self.sums.upper_bounds)
+
+    @property
+    def interrupted_s(self) -> int | None:
+        """For how long a spot job waited for capacity again."""
+        seconds = self.phase_s.get(_INTERRUPTED)
+        return None if seconds is None else round(seconds)
+
+    @property
+    def instance_hours(self) -> Decimal | None:
+        """Billed, of all instances together."""
+        return _hours(self.instance_s)
+
+    @property
+    def gpu_hours(self) -> Decimal | None:
+        """The same of all GPUs, and `idle_gpu_hours` those that were not used; None where that
+        could not be judged.
+        """
+        return _hours(self.gpu_s)
+
+    @property
+    def idle_gpu_hours(self) -> Decimal | None:
+        """See `gpu_hours`."""
+        return _hours(self.idle_gpu_s)
+
+    @property
     def is_comparable(self) -> bool:
         """Whether later runs of its family may be compared with it: no roll-up, and no job that was
         never described.
@@ -194,9 +269,13 @@ def run_stamp(run: AuditSummary) -> str:
     known["found_rules"] = sorted(run.found_rules)
     summed_usd = run.avoidable_usd if run.use_digest else None
     ended_at = run.ended_at.astimezone(UTC).isoformat()
-    own = (run.job, run.kind, run.status, ended_at, run.total_usd, summed_usd, bool(run.estimated))
+    own = (run.job, run.kind, run.status, ended_at, run.total_usd, summed_usd, run.estimated)
     parts = [*map(_exact, own), *((name, _exact(known[name])) for name in sorted(known))]
     return f"{zlib.crc32(repr(parts).encode()):08x}"
+
+
+def _hours(seconds: int | None) -> Decimal | None:
+    return None if seconds is None else Decimal(seconds) / _HOUR_S
 
 
 def _exact(value: object) -> str:
