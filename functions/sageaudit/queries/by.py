@@ -34,9 +34,7 @@ from sageaudit.queries.total import (
     JobPart,
     Total,
     of_runs,
-    percent,
     ranked,
-    total_of,
     with_shares,
 )
 
@@ -88,8 +86,7 @@ def by(
     rows = ranked(filter(_has_any, totals), question.sort)
     order = (Sort.WASTE if question.sort is Sort.NEWEST else question.sort).field
     if SUMMED["usage_type"] in names:
-        unknown: dict[str, Any] = dict.fromkeys(_OF_WHOLE_JOBS)
-        rows = [replace(row, **unknown) for row in rows]
+        rows = [replace(row, of_usage=True) for row in rows]
         order = Sort.TOTAL.field if order in _OF_WHOLE_JOBS else order
     in_common = SUMMED["rule"] in names and order not in _OF_FINDINGS
     return rows if in_common or order.endswith("_percent") else [*with_shares(rows, order)]
@@ -124,8 +121,7 @@ class _Timeline:
         every = _between(self.every, first, last, of_rules=False)
         if self.days and every.avoidable_usd is not None:
             return total
-        known: dict[str, Any] = {name: getattr(total, name) or None for name in _OF_FINDINGS}
-        return replace(total, **known)
+        return replace(total, unjudged=True)
 
 
 def _periods(
@@ -178,7 +174,6 @@ def _period(line: _Timeline, length: Length, first: date, today: date, covered: 
         earlier = line.between(before, last - ONE_DAY)
     if not over and so_far > 1:
         projected_usd = _projected(line, first, today, days)
-    total_usd, waste_usd = (earlier.total_usd, earlier.waste_usd) if earlier else (None, None)
     return replace(
         now,
         before=earlier,
@@ -188,11 +183,6 @@ def _period(line: _Timeline, length: Length, first: date, today: date, covered: 
         days=min(so_far, days),
         over=over,
         projected_usd=projected_usd,
-        total_before_usd=total_usd,
-        spend_qualifier_before=earlier.spend_qualifier if earlier else None,
-        total_change_percent=percent(now.total_usd, total_usd),
-        waste_before_usd=waste_usd,
-        waste_change_percent=percent(now.waste_usd, waste_usd),
     )
 
 
@@ -218,7 +208,7 @@ def _total(parts: Iterable[tuple[Sums, JobPart | None]], *, of_rules: bool) -> T
     every = [*parts]
     rows = [row for _, row in every if row]
     more = of_runs(rows) if len(rows) == len(every) else {}
-    return total_of(added([sums for sums, _ in every]), of_rules=of_rules, **more)
+    return Total(sums=added([sums for sums, _ in every]), of_rules=of_rules, **more)
 
 
 def _named(names: Sequence[Column], values: Values) -> dict[str, Any]:

@@ -76,27 +76,31 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRow:
-    """One finding of one job's newest version, as lists show it."""
+    """One finding of one job's newest version, as the lists of its rule show it.
+
+    `key`, `job`, `family`, `owner` and `ended_at` repeat its audit's summary: by them a rule's list
+    is read, and shown, without that.
+    """
 
     key: JobKey
+    job: str
+    family: str
+    owner: str | None = None
+    ended_at: datetime
     rule_id: str
     rule: str
     severity: Severity
     confidence: Confidence
     bucket: Bucket
-    job: str
-    family: str
-    owner: str | None = None
-    ended_at: datetime
     saving_usd: Decimal | None = None
     saving_alone_usd: Decimal | None = None
+    saving_up_to_usd: Decimal | None = None
+    """What it may save at most: more than `saving_usd` where nothing is counted of a range."""
     summary: str
     fix: str | None = None
     """What to change, in one line; None for a finding without advice."""
     estimated: bool = False
     """Whether the dollars rest on an estimated rate."""
-    saving_up_to_usd: Decimal | None = None
-    """What it may save at most: more than `saving_usd` where nothing is counted of a range."""
 
 
 class RunIndex(enum.StrEnum):
