@@ -1,4 +1,4 @@
-"""No text of a job reaches a sink, but the few that are shown by design (`kept_fields`).
+"""No text of a job reaches a sink, but the few that are shown by design (`job_fields`).
 
 A sink is whatever is stored, posted, printed, logged or raised: `tests/fakes/sinks.py` has all.
 """
@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.job_fields import FIELDS
 from sageaudit.domain.job.kept import keep
 from sageaudit.domain.job.kept_fields import KeptAs, shown_fields
 from sageaudit.domain.job.kinds import JobKind
@@ -33,7 +34,7 @@ def holding(text: str, found: Mapping[str, str]) -> list[str]:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
 def test_of_all_fields_of_an_answer_those_are_read_that_are_shown_by_design(kind: JobKind) -> None:
     """A word of its own in each text field: exactly those of the table are found in some sink."""
-    shown = dict(shown_fields())
+    shown = dict(shown_fields(FIELDS))
     words = {path: f"quokka{at:04}" for at, path in enumerate(text_fields(kind))}
     forms = {KeptAs.TYPE: "ml.{0}.large", KeptAs.ADDRESS: "s3://{0}/{0}"}
     texts: dict[Leaf, Any] = {

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.buckets import data_pinned
 from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.job_fields import FIELDS
 from sageaudit.domain.job.kept import STATES, TAGS, keep, kept_tags
-from sageaudit.domain.job.kept_fields import FIELDS, KeptAs, Shape
+from sageaudit.domain.job.kept_fields import KeptAs, Shape
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.exemption import TAG as EXEMPTION
 from sageaudit.domain.policy.policy import Policy, RuleChoices, Section

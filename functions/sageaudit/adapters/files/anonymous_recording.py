@@ -1,6 +1,6 @@
 """Recordings for sharing: what audits read, under pseudonyms.
 
-Of the kept answer each name becomes a pseudonym, by the table of `kept_fields`; enumerated fields
+Of the kept answer each name becomes a pseudonym, by the table of `job_fields`; enumerated fields
 keep what AWS's service model knows. Sentences stay where they are our own. Numbers and times stay.
 """
 
@@ -12,8 +12,9 @@ from datetime import date
 from typing import Any
 
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
-from sageaudit.domain.job.kept import DERIVED, TAG_NOT_SET, TAG_SET, TAGS, keep
-from sageaudit.domain.job.kept_fields import FIELDS, UNKNOWN, KeptAs, walked
+from sageaudit.domain.job.job_fields import FIELDS
+from sageaudit.domain.job.kept import TAG_NOT_SET, TAG_SET, TAGS, keep
+from sageaudit.domain.job.kept_fields import DERIVED, UNKNOWN, KeptAs, walked
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.exemption import TAG as EXEMPTION

@@ -10,9 +10,9 @@ from sageaudit.domain.audit.advised import value_text
 from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.finding import Scalar
+from sageaudit.domain.job.describe_parts import MOST_METRICS
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.job_outputs import MOST_METRICS
 from sageaudit.domain.job.kinds import VOLUME_PATHS, JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.pooled_runs import use_digest

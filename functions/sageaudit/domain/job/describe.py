@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sageaudit.domain.job import fields, hints
-from sageaudit.domain.job.describe_kinds import fields_of
-from sageaudit.domain.job.failure_words import failure_of
-from sageaudit.domain.job.job import PARENT_KEYS, Job, Parent
-from sageaudit.domain.job.kept import DERIVED, keep, kept_tags, split_tags
+from sageaudit.domain.job import fields
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.job_fields import fields_of
+from sageaudit.domain.job.kept import keep, kept_tags, split_tags
+from sageaudit.domain.job.kept_fields import DERIVED
 from sageaudit.domain.job.kinds import kind_of
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.job.settings import settings_of
@@ -41,32 +41,23 @@ def parse(
     if kind is None:
         raise Malformed("describe", "has no ...JobName with a ...JobStatus of a known kind")
     answer = keep(answer, key)
-    derived, row = fields.section(answer, DERIVED), kind.row
-    name, status = fields.text(answer, row.name_key), fields.text(answer, row.status_key)
-    if name is None or status is None:
-        raise Malformed(row.status_key if name else row.name_key, "is empty")
-    arn = fields.text(answer, row.arn_key)
-    ref = JobRef.from_arn(arn) if arn else None
-    failure = fields.text(answer, "FailureReason") or fields.text(answer, "ExitMessage")
+    given, row = fields_of(kind, answer), kind.row
+    for field, of_answer in (("name", row.name_key), ("status", row.status_key)):
+        if given[field] is None:
+            raise Malformed(of_answer, "is empty")
+    ref = JobRef.from_arn(given["arn"]) if given["arn"] else None
+    fingerprint = fields.text(fields.section(answer, DERIVED), "Fingerprint")
     shown_tags, tags_set = split_tags(kept_tags(tags))
     return Job(
         kind=kind,
-        name=name,
-        arn=arn,
         account=account or (ref.account if ref else None),
         region=region or (ref.region if ref else None),
-        status=status,
-        failure=failure_of(failure),
-        created_at=fields.time(answer, "CreationTime"),
-        last_modified_at=fields.time(answer, "LastModifiedTime"),
-        parent=_parent(answer),
         pipeline_step=_pipeline_step(shown_tags),
         tags=shown_tags,
         tags_set=tags_set,
         settings=settings_of(kind, answer),
-        hints=hints.restored(fields.section(derived, "Hints")),
-        fingerprint=fields.text(derived, "Fingerprint") if key else None,
-        **fields_of(kind, answer),
+        fingerprint=fingerprint if key else None,
+        **given,
     )
 
 
@@ -78,14 +69,6 @@ def latest_time(answer: Mapping[str, Any]) -> datetime | None:
     rows = [answer, *(row for rows in lists for row in rows if isinstance(row, Mapping))]
     keys = ((row, key) for row in rows for key in row if key.endswith(("Time", "Timestamp")))
     return max(filter(None, (fields.time(row, key) for row, key in keys)), default=None)
-
-
-def _parent(answer: Mapping[str, Any]) -> Parent | None:
-    for field, kind in PARENT_KEYS.items():
-        own = field == "TrainingJobArn" and "TrainingJobName" in answer
-        if not own and (arn := fields.text(answer, field)):
-            return Parent(kind, arn)
-    return None
 
 
 def _pipeline_step(tags: Mapping[str, str]) -> str | None:

@@ -1,7 +1,7 @@
 """What is kept of a Describe* answer: the fields that audits read, and nothing else.
 
 `keep` is the one gate: a Job is parsed from the kept answer, and histories and recordings store it,
-so that live, recorded and re-audited jobs are judged alike. `kept_fields` is the permission. Of
+so that live, recorded and re-audited jobs are judged alike. `job_fields` is the permission. Of
 hyperparameters, environment and arguments only flags, one small number and words of fixed lists
 stay (`hints`), under the key `Derived`.
 """
@@ -17,7 +17,8 @@ from sageaudit.domain.job import fields, hints
 from sageaudit.domain.job.buckets import bucket_of, data_pinned
 from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.family import fingerprint, settings_of, stem
-from sageaudit.domain.job.kept_fields import FIELDS, UNKNOWN, KeptAs, walked
+from sageaudit.domain.job.job_fields import FIELDS
+from sageaudit.domain.job.kept_fields import DERIVED, UNKNOWN, KeptAs, walked
 from sageaudit.domain.job.kinds import kind_of
 from sageaudit.domain.job.phases import DOWNLOADS
 from sageaudit.domain.job.ref import JOB_NAME
@@ -26,8 +27,6 @@ from sageaudit.domain.job.user_settings import entry_point, script
 from sageaudit.domain.privacy import token_shapes
 from sageaudit.domain.privacy.token_shapes import WITHHELD, is_name, is_tag
 
-DERIVED = "Derived"
-"""The key of what a kept answer has in place of its settings; AWS has no such key."""
 TUNED_FOR = "_tuning_objective_metric"
 """The hyperparameter in which a tuning job gives its trials the name of their objective."""
 PINNED = "?versionId=kept"

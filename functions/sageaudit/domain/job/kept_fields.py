@@ -1,6 +1,6 @@
-"""The fields of Describe* answers that are kept, and how: the one table of what may be shown.
+"""How fields of Describe* answers are kept, and shapes: which fields of an answer, and how each.
 
-Names are botocore's; a field that is not here is dropped, whatever it is.
+`job_fields` has the shape of all that is kept.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind
 
+DERIVED = "Derived"
+"""The key of what a kept answer has in place of its settings; AWS has no such key."""
 UNKNOWN = "Unknown"
 """In place of a state that the packaged service model does not have."""
 
@@ -43,144 +44,10 @@ class KeptAs(enum.Enum):
     RULE = "name of a Debugger rule"
 
 
+Paths = Mapping[str, KeptAs]
+"""How fields are kept, by path: `InputDataConfig[].ChannelName` is in each item of a list."""
 Shape = Mapping[str, "KeptAs | Shape | list[Shape]"]
-_INSTANCES: Shape = {"InstanceType": KeptAs.TYPE, "InstanceCount": KeptAs.COUNT}
-_CLUSTER: Shape = {
-    **_INSTANCES,
-    "SelectedInstanceType": KeptAs.TYPE,
-    "SelectedInstanceCount": KeptAs.COUNT,
-    "VolumeSizeInGB": KeptAs.COUNT,
-    "VolumeKmsKeyId": KeptAs.GIVEN,
-}
-_NETWORK: Shape = {
-    "VpcConfig": KeptAs.GIVEN,
-    "EnableNetworkIsolation": KeptAs.SWITCH,
-    "EnableInterContainerTrafficEncryption": KeptAs.SWITCH,
-}
-_STOPPING = dict.fromkeys(("MaxRuntimeInSeconds", "MaxWaitTimeInSeconds"), KeptAs.COUNT)
-_KEEP_ALIVE = {"KeepAlivePeriodInSeconds": KeptAs.COUNT}
-_RETRIES = {"MaximumRetryAttempts": KeptAs.COUNT}
-_OUTPUT: Shape = {"CompressionType": KeptAs.STATE, "KmsKeyId": KeptAs.GIVEN}
-_S3: Shape = {"S3Uri": KeptAs.ADDRESS, "S3DataDistributionType": KeptAs.STATE}
-_OBJECTIVE: Shape = {"MetricName": KeptAs.METRIC, "Type": KeptAs.STATE}
-_RULE: Shape = {"RuleConfigurationName": KeptAs.RULE, "InstanceType": KeptAs.TYPE}
-_DEFINITION: Shape = {
-    **_NETWORK,
-    "AlgorithmSpecification": {"TrainingInputMode": KeptAs.STATE},
-    "ResourceConfig": {
-        "VolumeSizeInGB": KeptAs.COUNT,
-        "VolumeKmsKeyId": KeptAs.GIVEN,
-        **_KEEP_ALIVE,
-    },
-    "OutputDataConfig": _OUTPUT,
-    "CheckpointConfig": {"S3Uri": KeptAs.ADDRESS},
-    "StoppingCondition": _STOPPING,
-    "RetryStrategy": _RETRIES,
-    "EnableManagedSpotTraining": KeptAs.SWITCH,
-}
-"""What a tuning job asks for each of its training jobs, as far as a policy may require it."""
-FIELDS: Shape = {
-    # Every kind.
-    **{kind.row.name_key: KeptAs.JOB for kind in JobKind},
-    **{kind.row.arn_key: KeptAs.ARN for kind in JobKind},
-    **{kind.row.status_key: KeptAs.STATE for kind in JobKind},
-    **{f"{kind.row.prefix}StartTime": KeptAs.TIME for kind in BILLED_KINDS},
-    **{f"{kind.row.prefix}EndTime": KeptAs.TIME for kind in JobKind},
-    **dict.fromkeys(("CreationTime", "LastModifiedTime"), KeptAs.TIME),
-    **dict.fromkeys(("FailureReason", "ExitMessage"), KeptAs.FAILURE),
-    **dict.fromkeys(
-        ("TuningJobArn", "AutoMLJobArn", "LabelingJobArn", "MonitoringScheduleArn"), KeptAs.ARN
-    ),
-    "StoppingCondition": _STOPPING,
-    # Training jobs.
-    **_NETWORK,
-    "SecondaryStatus": KeptAs.STATE,
-    "AlgorithmSpecification": {
-        "TrainingImage": KeptAs.IMAGE,
-        "AlgorithmName": KeptAs.IMAGE,
-        "TrainingInputMode": KeptAs.STATE,
-        "MetricDefinitions": [{"Name": KeptAs.METRIC}],
-    },
-    "ResourceConfig": {
-        **_CLUSTER,
-        **_KEEP_ALIVE,
-        "InstanceGroups": [{**_INSTANCES, "InstanceGroupName": KeptAs.GROUP}],
-        "TrainingPlanArn": KeptAs.GIVEN,
-        "InstancePreferences": [{"InstanceType": KeptAs.TYPE, "TrainingPlanArns": KeptAs.GIVEN}],
-    },
-    "InputDataConfig": [
-        {
-            "ChannelName": KeptAs.CHANNEL,
-            "InputMode": KeptAs.STATE,
-            "DataSource": {
-                "S3DataSource": _S3,
-                "FileSystemDataSource": {"FileSystemType": KeptAs.STATE},
-            },
-        }
-    ],
-    "OutputDataConfig": _OUTPUT,
-    "CheckpointConfig": {"S3Uri": KeptAs.ADDRESS},
-    "RetryStrategy": _RETRIES,
-    "ModelArtifacts": {"S3ModelArtifacts": KeptAs.GIVEN},
-    "WarmPoolStatus": {
-        "Status": KeptAs.STATE,
-        "ResourceRetainedBillableTimeInSeconds": KeptAs.COUNT,
-    },
-    "SecondaryStatusTransitions": [
-        {
-            "Status": KeptAs.STATE,
-            "StartTime": KeptAs.TIME,
-            "EndTime": KeptAs.TIME,
-            "StatusMessage": KeptAs.PULL,
-        }
-    ],
-    "FinalMetricDataList": [
-        {"MetricName": KeptAs.METRIC, "Value": KeptAs.NUMBER, "Timestamp": KeptAs.TIME}
-    ],
-    "EnableManagedSpotTraining": KeptAs.SWITCH,
-    **dict.fromkeys(("TrainingTimeInSeconds", "BillableTimeInSeconds"), KeptAs.COUNT),
-    "ServerlessJobConfig": KeptAs.GIVEN,
-    "ProfilerRuleConfigurations": [_RULE],
-    "DebugRuleConfigurations": [_RULE],
-    # Processing jobs.
-    "ProcessingResources": {"ClusterConfig": _CLUSTER},
-    "NetworkConfig": _NETWORK,
-    "AppSpecification": {"ImageUri": KeptAs.IMAGE},
-    "ProcessingInputs": [
-        {"InputName": KeptAs.CHANNEL, "S3Input": {**_S3, "S3InputMode": KeptAs.STATE}}
-    ],
-    "ProcessingOutputConfig": {
-        "KmsKeyId": KeptAs.GIVEN,
-        "Outputs": [
-            {
-                "OutputName": KeptAs.CHANNEL,
-                "AppManaged": KeptAs.SWITCH,
-                "S3Output": {"S3UploadMode": KeptAs.STATE},
-            }
-        ],
-    },
-    # Transform jobs.
-    "ModelName": KeptAs.MODEL,
-    "TransformResources": {**_INSTANCES, "VolumeKmsKeyId": KeptAs.GIVEN},
-    "TransformOutput": {"KmsKeyId": KeptAs.GIVEN},
-    "TransformInput": {"DataSource": {"S3DataSource": {"S3Uri": KeptAs.ADDRESS}}},
-    "BatchStrategy": KeptAs.STATE,
-    **dict.fromkeys(("MaxConcurrentTransforms", "MaxPayloadInMB"), KeptAs.COUNT),
-    # Tuning jobs.
-    "HyperParameterTuningJobConfig": {
-        "Strategy": KeptAs.STATE,
-        "TrainingJobEarlyStoppingType": KeptAs.STATE,
-        "HyperParameterTuningJobObjective": _OBJECTIVE,
-        "ResourceLimits": dict.fromkeys(
-            ("MaxNumberOfTrainingJobs", "MaxParallelTrainingJobs"), KeptAs.COUNT
-        ),
-    },
-    "TrainingJobDefinition": _DEFINITION,
-    "TrainingJobDefinitions": [{"TuningObjective": _OBJECTIVE, **_DEFINITION}],
-    "TrainingJobStatusCounters": dict.fromkeys(
-        ("Completed", "InProgress", "RetryableError", "NonRetryableError", "Stopped"), KeptAs.COUNT
-    ),
-}
+"""The same, nested as an answer is."""
 
 
 Read = Callable[[KeptAs, Mapping[str, Any], str], Any]
@@ -203,8 +70,24 @@ def walked(section: Mapping[str, Any], shape: Shape, read: Read) -> dict[str, An
     return kept
 
 
+def shape_of(*several: Paths) -> Shape:
+    """The nested shape of these paths. Raises ValueError if one is kept in two ways."""
+    shape: dict[str, Any] = {}
+    for paths in several:
+        for path, kept in paths.items():
+            *sections, key = path.split(".")
+            place = shape
+            for section in sections:
+                name = section.removesuffix("[]")
+                inner = place.setdefault(name, [{}] if section != name else {})
+                place = inner[0] if section != name else inner
+            if place.setdefault(key, kept) != kept:
+                raise ValueError(f"{path} is kept in two ways")
+    return shape
+
+
 def shown_fields(
-    shape: Shape = FIELDS, path: tuple[str, ...] = ()
+    shape: Shape, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], KeptAs]]:
     """The paths of the fields whose text is shown by design; "*" stands for a place in a list."""
     for key, inner in shape.items():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.kept_fields import UNKNOWN, KeptAs
+from sageaudit.domain.job.kept_fields import UNKNOWN, KeptAs, Paths
 from sageaudit.domain.job.kinds import JobKind
 
 SET = "set"
@@ -70,6 +70,19 @@ SETTINGS: Mapping[str, Setting] = {
 HyperParameterTrainingJobDefinition; StoppingCondition: "The default value is 1 day"; a switch that
 is not set is off.
 """
+
+
+def kept_settings() -> Paths:
+    """What of an answer is kept for them, of every kind."""
+    training = {path: row.kept for path, row in SETTINGS.items()}
+    return training | {
+        path: row.kept
+        for setting, row in SETTINGS.items()
+        for path in (
+            *filter(None, (row.processing, row.transform)),
+            *(f"{_DEFINITION}.{setting}", f"{_DEFINITIONS}[].{setting}"),
+        )
+    }
 
 
 def path_of(kind: JobKind, setting: str) -> str | None:

@@ -1,0 +1,281 @@
+"""Parts of a job that are more than one value of its Describe answer: instances, inputs, outputs.
+
+Each function reads an answer of which `job_fields` says what is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from sageaudit.domain.job import fields
+from sageaudit.domain.job.family import repository
+from sageaudit.domain.job.fields import at
+from sageaudit.domain.job.job import InstanceGroup, Purchase
+from sageaudit.domain.job.kept_fields import DERIVED
+from sageaudit.domain.job.parts import (
+    DataSource,
+    Direction,
+    InputChannel,
+    Objective,
+    TransformBatching,
+    Tuning,
+    Upload,
+    WarmPool,
+)
+from sageaudit.domain.job.phases import DOWNLOADS
+from sageaudit.domain.job.ref import JobRef
+
+Answer = Mapping[str, Any]
+MOST_METRICS = 40
+"""MetricDefinitionList and FinalMetricDataList: at most 40 entries."""
+_LONGEST_NAME = 255
+PROCESSING_IMAGE = "AppSpecification.ImageUri"
+_DEBUGGER_RULES = "sagemaker-debugger-rules"
+"""Image of Debugger's built-in rules: processing jobs "at no additional cost" (AWS guide)."""
+_ENDED_EARLY = frozenset({"Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
+
+
+def seconds(answer: Answer, key: str) -> Decimal | None:
+    """A whole number of seconds."""
+    seconds = fields.count(answer, key)
+    return None if seconds is None else Decimal(seconds)
+
+
+def instances(resources: Answer) -> tuple[tuple[InstanceGroup, ...], tuple[str, ...]]:
+    """The billed instances, and a sentence for each unknown part.
+
+    "The job is billed for this instance type and count": botocore on SelectedInstanceType. A type
+    without a count, or the reverse, is unknown; no other field is used instead.
+    """
+    for prefix in ("Selected", ""):
+        instance_type = fields.text(resources, f"{prefix}InstanceType")
+        count = fields.count(resources, f"{prefix}InstanceCount")
+        if instance_type and count:
+            return (InstanceGroup(instance_type, count),), ()
+        if instance_type or (count and prefix):
+            return (), (f"the instance {'count' if instance_type else 'type'} is not known",)
+    known, unknown = [], []
+    for group in fields.items(resources, "InstanceGroups"):
+        name = fields.text(group, "InstanceGroupName")
+        instance_type = fields.text(group, "InstanceType")
+        count = fields.count(group, "InstanceCount")
+        if instance_type and count:
+            known.append(InstanceGroup(instance_type, count, name))
+        else:
+            lacks = "count" if instance_type else "type"
+            unknown.append(f"instance group {name or '?'}: its {lacks} is not known")
+    return tuple(known), tuple(unknown)
+
+
+def purchase(answer: Answer, resources: Answer, chosen: tuple[InstanceGroup, ...]) -> Purchase:
+    """How the capacity was bought; of InstancePreferences the selected type's plan counts."""
+    selected = {group.instance_type for group in chosen}
+    plans = [
+        item.get("TrainingPlanArns")
+        for item in fields.items(resources, "InstancePreferences")
+        if fields.text(item, "InstanceType") in selected
+    ]
+    if answer.get("ServerlessJobConfig"):
+        return Purchase.SERVERLESS
+    if fields.text(resources, "TrainingPlanArn") or any(isinstance(p, list) and p for p in plans):
+        return Purchase.TRAINING_PLAN
+    return Purchase.SPOT if fields.flag(answer, "EnableManagedSpotTraining") else Purchase.ON_DEMAND
+
+
+def training_image(answer: Answer) -> str | None:
+    """The container image, or the name of an algorithm."""
+    algorithm = fields.section(answer, "AlgorithmSpecification")
+    return fields.text(algorithm, "TrainingImage") or fields.text(algorithm, "AlgorithmName")
+
+
+def training_channels(answer: Answer) -> tuple[InputChannel, ...]:
+    """The channels; one without a mode of its own has that of the job."""
+    job_mode = at("AlgorithmSpecification.TrainingInputMode", fields.text)(answer)
+    channels = []
+    for item in fields.items(answer, "InputDataConfig"):
+        data = fields.section(item, "DataSource")
+        s3 = fields.section(data, "S3DataSource")
+        files = fields.section(data, "FileSystemDataSource")
+        source = DataSource.S3 if s3 else DataSource.OTHER
+        if files and not s3:
+            lustre = files.get("FileSystemType") == "FSxLustre"
+            source = DataSource.FSX if lustre else DataSource.EFS
+        channels.append(
+            InputChannel(
+                name=fields.text(item, "ChannelName") or "channel",
+                source=source,
+                mode=fields.text(item, "InputMode") or job_mode,
+                distribution=fields.text(s3, "S3DataDistributionType"),
+            )
+        )
+    return tuple(channels)
+
+
+def processing_inputs(answer: Answer) -> tuple[InputChannel, ...]:
+    """The inputs; one that is not in S3 is OTHER."""
+    channels = []
+    for item in fields.items(answer, "ProcessingInputs"):
+        s3 = fields.section(item, "S3Input")
+        channels.append(
+            InputChannel(
+                name=fields.text(item, "InputName") or "input",
+                source=DataSource.S3 if s3 else DataSource.OTHER,
+                mode=fields.text(s3, "S3InputMode"),
+                distribution=fields.text(s3, "S3DataDistributionType"),
+            )
+        )
+    return tuple(channels)
+
+
+def left_artifact(answer: Answer) -> bool | None:
+    """Whether a model reached S3; Describe gives a path even if no model was written.
+
+    Recorded answers of completed jobs have ModelArtifacts (50 of 50), those of other jobs lack it
+    (8 of 8). Where it lacks, the transitions of a run that ended early must be there to its end:
+    without Uploading among them nothing was uploaded, but for a path, which leaves it open.
+    """
+    transitions = fields.items(answer, "SecondaryStatusTransitions")
+    path = at("ModelArtifacts.S3ModelArtifacts", fields.text)(answer)
+    if any(item.get("Status") == "Uploading" for item in transitions):
+        return True
+    if "ModelArtifacts" not in answer:
+        return False if transitions and transitions[-1].get("Status") in _ENDED_EARLY else None
+    return False if path is None else None
+
+
+def custom_rules(answer: Answer) -> tuple[str, ...]:
+    """Debugger rules with their own instance type; built-in rules have none and are free."""
+    return tuple(
+        fields.text(rule, "RuleConfigurationName") or "without a name"
+        for of in ("Debug", "Profiler")
+        for rule in fields.items(answer, f"{of}RuleConfigurations")
+        if fields.text(rule, "InstanceType")
+    )
+
+
+def warm_pool(answer: Answer) -> WarmPool | None:
+    """The pool that the job was asked to keep, or has; None without one."""
+    keep_alive = at("ResourceConfig.KeepAlivePeriodInSeconds", fields.count)(answer)
+    status = fields.section(answer, "WarmPoolStatus")
+    if not keep_alive and not status:
+        return None
+    return WarmPool(
+        status=fields.text(status, "Status"),
+        keep_alive_s=keep_alive,
+        retained_s=seconds(status, "ResourceRetainedBillableTimeInSeconds"),
+    )
+
+
+def free(answer: Answer) -> str | None:
+    """Of AWS's rule image: exactly that repository, in a registry of another account."""
+    image = at(PROCESSING_IMAGE, fields.text)(answer)
+    arn = fields.text(answer, "ProcessingJobArn")
+    ref = JobRef.from_arn(arn) if arn else None
+    own = ref is not None and image is not None and image.startswith(f"{ref.account}.")
+    return "built-in Debugger rule" if repository(image) == _DEBUGGER_RULES and not own else None
+
+
+def metric_names(answer: Answer) -> tuple[str, ...]:
+    """The first 40 algorithm metrics that SageMaker publishes, in their order.
+
+    Of a job that ended, those with a last value: XGBoost defines 36 and publishes 2. Of a trial,
+    the objective of its tuning job alone: no rule looks at another one beside it.
+    """
+    algorithm = fields.section(answer, "AlgorithmSpecification")
+    names = (fields.text(item, "Name") for item in fields.items(algorithm, "MetricDefinitions"))
+    fit = [name for name in names if name is not None and len(name) <= _LONGEST_NAME]
+    last = {fields.text(item, "MetricName") for item in fields.items(answer, "FinalMetricDataList")}
+    own = objective(answer)
+    last = {own.metric} if own is not None and own.metric in last else last
+    published = (name for name in fit if not last or name in last)
+    return tuple(dict.fromkeys(published))[:MOST_METRICS]
+
+
+def final_metrics(answer: Answer) -> dict[str, Decimal]:
+    """The last value of each algorithm metric; one that is not finite is left out."""
+    return {
+        name: value
+        for item in fields.items(answer, "FinalMetricDataList")
+        if (name := fields.text(item, "MetricName"))
+        and (value := fields.number(item, "Value")) is not None
+    }
+
+
+def objective(answer: Answer) -> Objective | None:
+    """The objective of a tuning job's trial. Its direction is unknown here: only the tuning job
+    has it.
+    """
+    name = fields.text(fields.section(answer, DERIVED), "TunedFor")
+    return None if name is None else Objective(name, None)
+
+
+def image_pull_in_download(answer: Answer) -> bool | None:
+    """Whether a Downloading phase's message mentions the image; None without such messages.
+
+    83 recorded jobs: "Downloading input data" until 2023, "Downloading the training image" since
+    February 2024, whatever their inputs. So the first does not prove that no image was pulled, nor
+    the second that the pull took the time.
+    """
+    messages = [
+        message
+        for item in fields.items(answer, "SecondaryStatusTransitions")
+        if fields.text(item, "Status") in DOWNLOADS
+        and (message := fields.text(item, "StatusMessage"))
+    ]
+    return any("image" in message for message in messages) if messages else None
+
+
+def uploads(answer: Answer) -> tuple[Upload, ...]:
+    """A processing job's outputs; an output that the application writes itself has no mode."""
+    found = []
+    for item in fields.items(fields.section(answer, "ProcessingOutputConfig"), "Outputs"):
+        mode = at("S3Output.S3UploadMode", fields.text)(item)
+        own = fields.flag(item, "AppManaged")
+        found.append(Upload(fields.text(item, "OutputName") or "output", None if own else mode))
+    return tuple(found)
+
+
+def batch(answer: Answer) -> TransformBatching:
+    """How a transform job sends requests to its container.
+
+    0 concurrent transforms means the same as none given: the container may then say how many it
+    accepts, else it gets one request at a time (CreateTransformJob).
+    """
+    return TransformBatching(
+        strategy=fields.text(answer, "BatchStrategy"),
+        max_concurrent=fields.count(answer, "MaxConcurrentTransforms") or None,
+        max_payload_mb=fields.count(answer, "MaxPayloadInMB"),
+    )
+
+
+def tuning(answer: Answer) -> Tuning:
+    """A tuning job's settings, and the counters of its training jobs."""
+    config = fields.section(answer, "HyperParameterTuningJobConfig")
+    limits = fields.section(config, "ResourceLimits")
+    counters = fields.section(answer, "TrainingJobStatusCounters")
+    return Tuning(
+        strategy=fields.text(config, "Strategy"),
+        early_stopping=fields.text(config, "TrainingJobEarlyStoppingType"),
+        counters={key: fields.count(counters, key) or 0 for key in counters},
+        objective=_objective(answer, config),
+        max_jobs=fields.count(limits, "MaxNumberOfTrainingJobs"),
+        max_parallel=fields.count(limits, "MaxParallelTrainingJobs"),
+    )
+
+
+def _objective(answer: Answer, config: Answer) -> Objective | None:
+    """The tuning job's own objective, or the one shared by all its training job definitions."""
+    shared = [
+        fields.section(definition, "TuningObjective")
+        for definition in fields.items(answer, "TrainingJobDefinitions")
+    ]
+    given = fields.section(config, "HyperParameterTuningJobObjective")
+    directions = {direction.value: direction for direction in Direction}
+    found = {
+        (fields.text(item, "MetricName"), directions.get(fields.text(item, "Type") or ""))
+        for item in ([given] if given else shared)
+    }
+    metric, direction = found.pop() if len(found) == 1 else (None, None)
+    return None if metric is None else Objective(metric, direction)

@@ -1,0 +1,341 @@
+"""The one table of a job's fields: of each kind what its Describe answer gives, and what is kept
+of it.
+
+A row has the field of Job, what of an answer is kept for it, and how it is read from that. All else
+of an answer is dropped, whatever it is; names are botocore's. A new field of a job is a row here
+and a field of Job (or of a part of it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from sageaudit.domain.job import describe_parts, fields, hints, phases
+from sageaudit.domain.job.buckets import data_pinned, s3_inputs
+from sageaudit.domain.job.describe_parts import PROCESSING_IMAGE, Answer
+from sageaudit.domain.job.failure_words import Failure, failure_of
+from sageaudit.domain.job.fields import at
+from sageaudit.domain.job.job import PARENT_KEYS, Hints, InstanceGroup, Parent, Phase
+from sageaudit.domain.job.kept_fields import DERIVED, KeptAs, Paths, shape_of
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.settings import kept_settings
+
+Value_co = TypeVar("Value_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Generic[Value_co]):
+    """A field of Job: the paths of the answer that are kept for it, and how it is read from them.
+
+    What was derived of an answer before it was kept (`DERIVED`) is there for every row.
+    """
+
+    field: str
+    keeps: Paths
+    read: Callable[[Answer], Value_co]
+
+
+def _row(
+    field: str, path: str, kept: KeptAs, read: Callable[[Answer, str], Value_co]
+) -> Row[Value_co]:
+    """The row of a field that is one value of the answer."""
+    return Row(field, {path: kept}, at(path, read))
+
+
+def fields_of(kind: JobKind, answer: Answer) -> dict[str, Any]:
+    """The arguments of Job that an answer of this kind gives. Raises Malformed."""
+    return {row.field: row.read(answer) for row in ROWS[kind]}
+
+
+def _failure(answer: Answer) -> Failure | None:
+    return failure_of(fields.text(answer, "FailureReason") or fields.text(answer, "ExitMessage"))
+
+
+def _parent(answer: Answer) -> Parent | None:
+    for field, kind in PARENT_KEYS.items():
+        own = field == "TrainingJobArn" and "TrainingJobName" in answer
+        if not own and (arn := fields.text(answer, field)):
+            return Parent(kind, arn)
+    return None
+
+
+def _hints(answer: Answer) -> Hints:
+    return hints.restored(fields.section(fields.section(answer, DERIVED), "Hints"))
+
+
+def _run_of(kind: JobKind, answer: Answer) -> tuple[datetime | None, datetime | None]:
+    """Start and end; a training job's transitions stand in for times that it lacks."""
+    begun, over = phases.run_of(fields.items(answer, "SecondaryStatusTransitions"))
+    start = fields.time(answer, kind.row.start_key) or begun
+    return start, fields.time(answer, kind.row.end_key) or (over if start else None)
+
+
+def _phases(kind: JobKind, answer: Answer) -> tuple[Phase, ...]:
+    transitions = fields.items(answer, "SecondaryStatusTransitions")
+    billable_s = fields.count(answer, "BillableTimeInSeconds")
+    start, end = _run_of(kind, answer)
+    found = phases.from_transitions(transitions, start, end, billable_s)
+    if kind.row.whole_run and start is not None and not any(phase.billed for phase in found):
+        created = fields.time(answer, "CreationTime")
+        found = phases.whole_run(kind.row.whole_run, created, start, end)
+    return found
+
+
+def _common(kind: JobKind) -> Iterator[Row[Any]]:
+    """The rows of every kind."""
+    row = kind.row
+    run = {row.start_key: KeptAs.TIME, row.end_key: KeptAs.TIME, **_TRANSITIONS}
+    yield _row("name", row.name_key, KeptAs.JOB, fields.text)
+    yield _row("arn", row.arn_key, KeptAs.ARN, fields.text)
+    yield _row("status", row.status_key, KeptAs.STATE, fields.text)
+    yield Row("failure", dict.fromkeys(("FailureReason", "ExitMessage"), KeptAs.FAILURE), _failure)
+    yield _row("created_at", "CreationTime", KeptAs.TIME, fields.time)
+    yield _row("last_modified_at", "LastModifiedTime", KeptAs.TIME, fields.time)
+    parents = dict.fromkeys(PARENT_KEYS, KeptAs.ARN)
+    yield Row("parent", {**parents, "TrainingJobName": KeptAs.JOB}, _parent)
+    yield Row("hints", {}, _hints)
+    yield Row("started_at", run, lambda answer: _run_of(kind, answer)[0])
+    yield Row("ended_at", run, lambda answer: _run_of(kind, answer)[1])
+    billed = {"CreationTime": KeptAs.TIME, "BillableTimeInSeconds": KeptAs.COUNT}
+    yield Row("phases", {**run, **billed}, lambda answer: _phases(kind, answer))
+
+
+_TRANSITIONS = {
+    "SecondaryStatusTransitions[].Status": KeptAs.STATE,
+    "SecondaryStatusTransitions[].StartTime": KeptAs.TIME,
+    "SecondaryStatusTransitions[].EndTime": KeptAs.TIME,
+}
+_INSTANCES = {"InstanceType": KeptAs.TYPE, "InstanceCount": KeptAs.COUNT}
+_SELECTED = {
+    **_INSTANCES,
+    "SelectedInstanceType": KeptAs.TYPE,
+    "SelectedInstanceCount": KeptAs.COUNT,
+}
+_CLUSTERS = {
+    JobKind.TRAINING: {
+        **_SELECTED,
+        "InstanceGroups[].InstanceGroupName": KeptAs.GROUP,
+        "InstanceGroups[].InstanceType": KeptAs.TYPE,
+        "InstanceGroups[].InstanceCount": KeptAs.COUNT,
+    },
+    JobKind.PROCESSING: _SELECTED,
+    JobKind.TRANSFORM: _INSTANCES,
+}
+"""The instances, where an answer of each kind has its cluster."""
+_PURCHASES = {
+    JobKind.TRAINING: {
+        "ResourceConfig.TrainingPlanArn": KeptAs.GIVEN,
+        "ResourceConfig.InstancePreferences[].InstanceType": KeptAs.TYPE,
+        "ResourceConfig.InstancePreferences[].TrainingPlanArns": KeptAs.GIVEN,
+        "ServerlessJobConfig": KeptAs.GIVEN,
+        "EnableManagedSpotTraining": KeptAs.SWITCH,
+    }
+}
+"""How they were bought, beside the instances; other kinds are on demand."""
+
+
+def _of_cluster(kind: JobKind) -> Iterator[Row[Any]]:
+    """The instances that the job is billed for, their volume, and how they were bought."""
+    path = kind.row.cluster
+    if path is None:
+        return
+    resources = at(path, fields.section)
+    keeps = {f"{path}.{key}": kept for key, kept in _CLUSTERS[kind].items()}
+
+    def groups(answer: Answer) -> tuple[InstanceGroup, ...]:
+        return describe_parts.instances(resources(answer))[0]
+
+    yield Row("groups", keeps, groups)
+    yield Row(
+        "groups_unknown", keeps, lambda answer: describe_parts.instances(resources(answer))[1]
+    )
+    if bought := _PURCHASES.get(kind):
+        yield Row(
+            "purchase",
+            {**keeps, **bought},
+            lambda answer: describe_parts.purchase(answer, resources(answer), groups(answer)),
+        )
+    if kind.row.volumes:
+        yield _row("volume_gb", f"{path}.VolumeSizeInGB", KeptAs.COUNT, fields.count)
+
+
+def _pinned(kind: JobKind) -> Callable[[Answer], bool | None]:
+    return lambda answer: data_pinned((one.name, one.address) for one in s3_inputs(kind, answer))
+
+
+_ENTRY_POINT = Row("entry_point", {}, at(f"{DERIVED}.EntryPoint", fields.text))
+_MAX_RUNTIME = _row(
+    "max_runtime_s", "StoppingCondition.MaxRuntimeInSeconds", KeptAs.COUNT, fields.count
+)
+_LAST_METRICS = {
+    "FinalMetricDataList[].MetricName": KeptAs.METRIC,
+    "FinalMetricDataList[].Value": KeptAs.NUMBER,
+}
+_IMAGE = {PROCESSING_IMAGE: KeptAs.IMAGE}
+_LIMITS, _COUNTERS = "HyperParameterTuningJobConfig.ResourceLimits", "TrainingJobStatusCounters"
+_OF_KIND: Mapping[JobKind, tuple[Row[Any], ...]] = {
+    JobKind.TRAINING: (
+        _row("secondary_status", "SecondaryStatus", KeptAs.STATE, fields.text),
+        _row("training_s", "TrainingTimeInSeconds", KeptAs.COUNT, describe_parts.seconds),
+        _row("billable_s", "BillableTimeInSeconds", KeptAs.COUNT, describe_parts.seconds),
+        Row(
+            "channels",
+            {
+                "AlgorithmSpecification.TrainingInputMode": KeptAs.STATE,
+                "InputDataConfig[].ChannelName": KeptAs.CHANNEL,
+                "InputDataConfig[].InputMode": KeptAs.STATE,
+                "InputDataConfig[].DataSource.S3DataSource.S3Uri": KeptAs.ADDRESS,
+                "InputDataConfig[].DataSource.S3DataSource.S3DataDistributionType": KeptAs.STATE,
+                "InputDataConfig[].DataSource.FileSystemDataSource.FileSystemType": KeptAs.STATE,
+            },
+            describe_parts.training_channels,
+        ),
+        Row(
+            "image",
+            {
+                "AlgorithmSpecification.TrainingImage": KeptAs.IMAGE,
+                "AlgorithmSpecification.AlgorithmName": KeptAs.IMAGE,
+            },
+            describe_parts.training_image,
+        ),
+        _ENTRY_POINT,
+        _MAX_RUNTIME,
+        _row("max_wait_s", "StoppingCondition.MaxWaitTimeInSeconds", KeptAs.COUNT, fields.count),
+        _row("checkpointed", "CheckpointConfig.S3Uri", KeptAs.ADDRESS, fields.has),
+        Row(
+            "left_artifact",
+            {"ModelArtifacts.S3ModelArtifacts": KeptAs.GIVEN, **_TRANSITIONS},
+            describe_parts.left_artifact,
+        ),
+        Row(
+            "warm_pool",
+            {
+                "ResourceConfig.KeepAlivePeriodInSeconds": KeptAs.COUNT,
+                "WarmPoolStatus.Status": KeptAs.STATE,
+                "WarmPoolStatus.ResourceRetainedBillableTimeInSeconds": KeptAs.COUNT,
+            },
+            describe_parts.warm_pool,
+        ),
+        Row(
+            "custom_rules",
+            {
+                "ProfilerRuleConfigurations[].RuleConfigurationName": KeptAs.RULE,
+                "ProfilerRuleConfigurations[].InstanceType": KeptAs.TYPE,
+                "DebugRuleConfigurations[].RuleConfigurationName": KeptAs.RULE,
+                "DebugRuleConfigurations[].InstanceType": KeptAs.TYPE,
+            },
+            describe_parts.custom_rules,
+        ),
+        Row(
+            "data_pinned",
+            {
+                "InputDataConfig[].ChannelName": KeptAs.CHANNEL,
+                "InputDataConfig[].DataSource.S3DataSource.S3Uri": KeptAs.ADDRESS,
+            },
+            _pinned(JobKind.TRAINING),
+        ),
+        Row(
+            "image_pull_in_download",
+            {
+                "SecondaryStatusTransitions[].Status": KeptAs.STATE,
+                "SecondaryStatusTransitions[].StatusMessage": KeptAs.PULL,
+            },
+            describe_parts.image_pull_in_download,
+        ),
+        _row("output_compression", "OutputDataConfig.CompressionType", KeptAs.STATE, fields.text),
+        Row(
+            "metric_names",
+            {"AlgorithmSpecification.MetricDefinitions[].Name": KeptAs.METRIC, **_LAST_METRICS},
+            describe_parts.metric_names,
+        ),
+        Row("final_metrics", _LAST_METRICS, describe_parts.final_metrics),
+        Row("objective", {}, describe_parts.objective),
+    ),
+    JobKind.PROCESSING: (
+        Row(
+            "channels",
+            {
+                "ProcessingInputs[].InputName": KeptAs.CHANNEL,
+                "ProcessingInputs[].S3Input.S3InputMode": KeptAs.STATE,
+                "ProcessingInputs[].S3Input.S3DataDistributionType": KeptAs.STATE,
+            },
+            describe_parts.processing_inputs,
+        ),
+        Row("image", _IMAGE, at(PROCESSING_IMAGE, fields.text)),
+        _ENTRY_POINT,
+        _MAX_RUNTIME,
+        Row("free", {**_IMAGE, "ProcessingJobArn": KeptAs.ARN}, describe_parts.free),
+        Row(
+            "data_pinned",
+            {
+                "ProcessingInputs[].InputName": KeptAs.CHANNEL,
+                "ProcessingInputs[].S3Input.S3Uri": KeptAs.ADDRESS,
+            },
+            _pinned(JobKind.PROCESSING),
+        ),
+        Row(
+            "uploads",
+            {
+                "ProcessingOutputConfig.Outputs[].OutputName": KeptAs.CHANNEL,
+                "ProcessingOutputConfig.Outputs[].AppManaged": KeptAs.SWITCH,
+                "ProcessingOutputConfig.Outputs[].S3Output.S3UploadMode": KeptAs.STATE,
+            },
+            describe_parts.uploads,
+        ),
+    ),
+    JobKind.TRANSFORM: (
+        _row("entry_point", "ModelName", KeptAs.MODEL, fields.text),
+        Row(
+            "data_pinned",
+            {"TransformInput.DataSource.S3DataSource.S3Uri": KeptAs.ADDRESS},
+            _pinned(JobKind.TRANSFORM),
+        ),
+        Row(
+            "batch",
+            {
+                "BatchStrategy": KeptAs.STATE,
+                "MaxConcurrentTransforms": KeptAs.COUNT,
+                "MaxPayloadInMB": KeptAs.COUNT,
+            },
+            describe_parts.batch,
+        ),
+    ),
+    JobKind.TUNING: (
+        Row(
+            "tuning",
+            {
+                "HyperParameterTuningJobConfig.Strategy": KeptAs.STATE,
+                "HyperParameterTuningJobConfig.TrainingJobEarlyStoppingType": KeptAs.STATE,
+                f"{_LIMITS}.MaxNumberOfTrainingJobs": KeptAs.COUNT,
+                f"{_LIMITS}.MaxParallelTrainingJobs": KeptAs.COUNT,
+                **{
+                    f"{path}.{key}": kept
+                    for path in (
+                        "HyperParameterTuningJobConfig.HyperParameterTuningJobObjective",
+                        "TrainingJobDefinitions[].TuningObjective",
+                    )
+                    for key, kept in (("MetricName", KeptAs.METRIC), ("Type", KeptAs.STATE))
+                },
+                f"{_COUNTERS}.Completed": KeptAs.COUNT,
+                f"{_COUNTERS}.InProgress": KeptAs.COUNT,
+                f"{_COUNTERS}.RetryableError": KeptAs.COUNT,
+                f"{_COUNTERS}.NonRetryableError": KeptAs.COUNT,
+                f"{_COUNTERS}.Stopped": KeptAs.COUNT,
+            },
+            describe_parts.tuning,
+        ),
+    ),
+}
+ROWS = {kind: (*_common(kind), *_of_cluster(kind), *_OF_KIND[kind]) for kind in JobKind}
+"""By kind, the rows of its fields."""
+_SEEN_LAST = {"FinalMetricDataList[].Timestamp": KeptAs.TIME}
+"""Read by `latest_time` alone, which says until when a job was seen."""
+FIELDS = shape_of(
+    *(row.keeps for rows in ROWS.values() for row in rows), kept_settings(), _SEEN_LAST
+)
+"""What is kept of an answer, of whatever kind: what the fields of Job and a policy's requirements
+need.
+"""

@@ -1,0 +1,161 @@
+"""The table of a job's fields: each row arrives, and reads nothing but what it keeps.
+
+A new row is tested here without a test of its own.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters.aws.clients import api_model
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.job_fields import ROWS, Row
+from sageaudit.domain.job.kept_fields import DERIVED, KeptAs, Paths
+from sageaudit.domain.job.kinds import JobKind
+
+NOT_IN_ANSWERS = {
+    **dict.fromkeys(("kind", "account", "region"), "what the caller knows, or the ARN says"),
+    **dict.fromkeys(("tags", "tags_set", "pipeline_step"), "of the job's tags"),
+    "settings": "what a policy may require: test_settings.py",
+    "fingerprint": "a hash of what is not kept",
+    "running_until": "of a job that has not ended",
+}
+"""Fields of Job that no row fills, and where they come from."""
+DERIVED_OF_IT = {
+    "Hints": {"mixed_precision": True},
+    "EntryPoint": "train.py",
+    "TunedFor": "val:loss",
+}
+SAMPLES: Mapping[KeptAs, Any] = {
+    KeptAs.COUNT: 3600,
+    KeptAs.NUMBER: 0.25,
+    KeptAs.SWITCH: True,
+    KeptAs.TIME: "2026-05-20T13:00:00Z",
+    KeptAs.GIVEN: "arn:aws:sagemaker:us-east-1:111122223333:thing/x",
+    KeptAs.FAILURE: "CapacityError: Unable to provision requested ML compute capacity",
+    KeptAs.PULL: "Downloading the training image",
+    KeptAs.TYPE: "ml.m5.xlarge",
+    KeptAs.JOB: "train-7",
+    KeptAs.ARN: "arn:aws:sagemaker:us-east-1:111122223333:labeling-job/label-1",
+    KeptAs.IMAGE: "444455556666.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest",
+    KeptAs.MODEL: "churn",
+    KeptAs.ADDRESS: "s3://bucket/2026-05-20/x",
+    KeptAs.CHANNEL: "train",
+    KeptAs.GROUP: "cpu",
+    KeptAs.METRIC: "val:loss",
+    KeptAs.RULE: "own-rule",
+}
+"""A value of each form; words of AWS are in STATES_OF."""
+STATES_OF = {
+    "Status": "Uploading",
+    "InputMode": "Pipe",
+    "TrainingInputMode": "File",
+    "S3InputMode": "File",
+    "S3UploadMode": "Continuous",
+    "S3DataDistributionType": "ShardedByS3Key",
+    "FileSystemType": "FSxLustre",
+    "Strategy": "Bayesian",
+    "TrainingJobEarlyStoppingType": "Auto",
+    "Type": "Minimize",
+    "BatchStrategy": "MultiRecord",
+    "CompressionType": "GZIP",
+    "SecondaryStatus": "Training",
+}
+SHOWN_BY = {"groups_unknown": "InstanceType"}
+"""What fills a field that says what an answer lacks: its other paths stay empty."""
+_METRIC = {"FinalMetricDataList[].MetricName": KeptAs.METRIC}
+"""A trial's objective is one of its metrics."""
+SHAPES = api_model().shapes
+CASES = [
+    pytest.param(kind, row, id=f"{kind}-{row.field}") for kind, rows in ROWS.items() for row in rows
+]
+
+
+class Watched(Mapping[str, Any]):
+    """An answer that writes down each path that is asked of it."""
+
+    def __init__(self, answer: Mapping[str, Any], asked: set[str], path: str = "") -> None:
+        self._answer, self._asked, self._path = answer, asked, path
+
+    def __getitem__(self, key: str) -> Any:
+        path = f"{self._path}{key}"
+        self._asked.add(path)
+        value = self._answer[key]
+        if isinstance(value, Mapping):
+            return Watched(value, self._asked, f"{path}.")
+        if isinstance(value, list):
+            return [Watched(item, self._asked, f"{path}[].") for item in value]
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._answer)
+
+    def __len__(self) -> int:
+        return len(self._answer)
+
+
+def sample(kind: JobKind, paths: Paths) -> dict[str, Any]:
+    """An answer that has a value at each of these paths."""
+    answer: dict[str, Any] = {DERIVED: DERIVED_OF_IT}
+    for path, kept in {kind.row.name_key: KeptAs.JOB, **_METRIC, **paths}.items():
+        *sections, key = path.split(".")
+        place: Any = answer
+        for section in sections:
+            name = section.removesuffix("[]")
+            inner = place.setdefault(name, {} if name == section else [{}])
+            place = inner if name == section else inner[0]
+        place[key] = STATES_OF.get(key) if kept is KeptAs.STATE else SAMPLES[kept]
+        if kept is KeptAs.PULL:
+            place["Status"] = "Downloading"
+    return {**answer, kind.row.status_key: "Failed"}
+
+
+def in_answers(kind: JobKind, path: str) -> bool:
+    """Whether AWS's answer of a kind has this path."""
+    shape = f"Describe{kind.row.prefix}JobResponse"
+    for part in path.split("."):
+        member = SHAPES[shape].get("members", {}).get(part.removesuffix("[]"))
+        if member is None:
+            return False
+        shape = member["shape"]
+        if part.endswith("[]"):
+            shape = SHAPES[shape]["member"]["shape"]
+    return True
+
+
+@pytest.mark.parametrize(("kind", "row"), CASES)
+def test_a_row_reads_nothing_but_what_it_keeps(kind: JobKind, row: Row[Any]) -> None:
+    """Else a value might never arrive, since all that no row keeps is dropped."""
+    asked: set[str] = set()
+    row.read(Watched(sample(kind, row.keeps), asked))
+    sections = {path.rsplit(".", depth)[0] for path in row.keeps for depth in range(9)}
+    known = {*row.keeps, *sections, *(section.removesuffix("[]") for section in sections)}
+    assert [path for path in sorted(asked - known) if in_answers(kind, path)] == []
+
+
+@pytest.mark.parametrize(("kind", "row"), CASES)
+def test_a_row_arrives(kind: JobKind, row: Row[Any]) -> None:
+    """What the answer says at its paths is another value of the field than without them."""
+    plain = {field.name: field for field in fields(Job)}[row.field]
+    default = plain.default if plain.default is not MISSING else plain.default_factory
+    unset = default() if callable(default) else None if default is MISSING else default
+    paths = {
+        path: kept for path, kept in row.keeps.items() if path.endswith(SHOWN_BY.get(row.field, ""))
+    }
+    assert getattr(parse(sample(kind, paths), {}), row.field) != unset
+
+
+@pytest.mark.parametrize("kind", JobKind)
+def test_a_field_has_one_row_a_kind(kind: JobKind) -> None:
+    """Two rows of one field would overwrite each other without a word."""
+    named = [row.field for row in ROWS[kind]]
+    assert len(named) == len({*named})
+
+
+def test_each_field_of_a_job_has_a_row() -> None:
+    """Or is no part of an answer, for a reason."""
+    in_table = {row.field for rows in ROWS.values() for row in rows}
+    assert {field.name for field in fields(Job)} - in_table == NOT_IN_ANSWERS.keys()

@@ -1,0 +1,137 @@
+"""Counts what a reader of this code has to hold: forms of one thing, ways through it, its size.
+
+`python -m tools.house` prints one line a measure, with its goal; `--list` prints below each line
+what was counted. All is read from the code, and none of it is run. The docstring of the function
+that counts defines the measure: `tools/house/forms.py` for forms, `calls.py` for rooms and climbs,
+`sizes.py` for sizes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.house import forms, sizes
+from tools.house.calls import Call, Way, follow
+from tools.house.code import Code
+
+ROOT = Path(__file__).parents[2]
+FUNCTIONS = ROOT / "functions"
+PACKAGE = FUNCTIONS / "sageaudit"
+NOTIFY = "notify.handler.Notifier.change"
+"""Where a stored audit enters `notify`: a record of the table's stream."""
+AUDIT = "audit.handler.audit_message"
+"""Where an event enters `audit`: a message of the queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measure: its count or counts as they are printed, its goal, and what was counted."""
+
+    what: str
+    count: str
+    goal: str = ""
+    counted: Sequence[str] = ()
+
+    @classmethod
+    def of_list(cls, what: str, counted: Sequence[str], goal: str = "") -> Row:
+        """A measure that is the length of a list."""
+        return cls(what, f"{len(counted):,}", goal, counted)
+
+
+def main() -> None:
+    """Prints the measures."""
+    parser = argparse.ArgumentParser(prog="python -m tools.house", description=__doc__)
+    parser.add_argument("--list", action="store_true", help="print what was counted, too")
+    with_lists = parser.parse_args().list
+    code = Code.read(FUNCTIONS)
+    for row in (*form_rows(code), *way_rows(code), *size_rows(code)):
+        by_hand = f" (by hand: {row.counted[0]})" if row in BY_HAND else ""
+        print(f"{row.what:<62}{row.count:>16}  {row.goal}{by_hand}".rstrip())
+        for one in row.counted if with_lists and not by_hand else ():
+            print(f"    {one}")
+
+
+def form_rows(code: Code) -> Iterator[Row]:
+    """In how many forms one thing stands."""
+    way, found = follow(code, NOTIFY), forms.summaries(code)
+    yield Row(
+        "types for what is known of a run without its document",
+        f"{len(found)} ({sum(found.values())} fields)",
+        "1, and 1 of sums",
+        [f"{name}: {count}" for name, count in found.items()],
+    )
+    readers = forms.document_readers(way)
+    yield Row.of_list("places that read the document for one message", readers, "1")
+    yield Row.of_list(
+        "message kinds", forms.message_kinds(code), "7, with running jobs and budgets"
+    )
+    yield Row.of_list("amounts that are never added", forms.amounts(code), "2")
+    yield Row.of_list("states that decisions branch on", forms.states(way), "4")
+    yield Row.of_list("files that a new field of a job touches", forms.field_modules(code), "2")
+    yield Row.of_list("silent ways to lose a field of a job", forms.silent_losses(code), "0")
+
+
+def way_rows(code: Code) -> Iterator[Row]:
+    """How far a reader walks with one audit."""
+    yield from _way("a stored audit through notify", follow(code, NOTIFY), rooms=8, climbs=5)
+    yield from _way("one event through audit", follow(code, AUDIT), rooms=30, climbs=15)
+
+
+def _way(what: str, way: Way, *, rooms: int, climbs: int) -> Iterator[Row]:
+    yield Row.of_list(f"rooms of {what}", way.rooms(), f"at most {rooms}")
+    yield Row.of_list(f"climbs of {what}", list(map(_arrow, way.climbs())), f"at most {climbs}")
+
+
+def _arrow(call: Call) -> str:
+    return f"{call.caller}:{call.line} -> {call.callee}"
+
+
+def size_rows(code: Code) -> Iterator[Row]:
+    """How much there is."""
+    trees = code.modules()
+    whole = sizes.lines(FUNCTIONS)
+    support, doubles = PACKAGE / "cli" / "support", ROOT / "tests" / "fakes"
+    folder, most = sizes.largest_folder(PACKAGE)
+    alert = sizes.alert_classes(trees)
+    yield Row("lines of functions/", f"{whole:,}", "about 53,000, then about 50,000")
+    yield Row("lines of tests/", f"{sizes.lines(ROOT / 'tests'):,}")
+    yield Row("files of the package", f"{len(sizes.files(PACKAGE))}", "at most 330")
+    yield Row("classes of functions/", f"{sizes.classes(trees)}", "at most 420")
+    yield Row("percent of lines that import", f"{sizes.import_share(trees, whole):.1f}", "about 6")
+    yield Row(
+        "cli/support: files; lines",
+        f"{len(sizes.files(support))}; {sizes.lines(support):,}",
+        "gone",
+    )
+    yield Row("comments # fmt: skip in tests/", f"{sizes.skips(ROOT / 'tests')}", "0")
+    yield Row(
+        "lines of fakes and builders: tests/fakes/", f"{sizes.lines(doubles):,}", "at most 5,000"
+    )
+    top = len(list(sizes.modules(PACKAGE)))
+    yield Row("modules directly in sageaudit/", f"{top}", "at most 5")
+    yield Row(f"largest folder: {folder}", f"{most}", "at most 20")
+    lone = sizes.lone_modules(trees)
+    yield Row.of_list("modules with exactly one importer", lone, "at most 60")
+    twice = sizes.ambiguous_names(trees)
+    yield Row.of_list("class names that stand for several things", twice, "at most 0")
+    yield Row.of_list("classes for one decision to alert", alert, "at most 8")
+    yield from BY_HAND
+
+
+BY_HAND = (
+    Row("make test on two cores", "4 min", "at most 3 min 30 s", ("CONTRIBUTING.md, 2026-11-23",)),
+    Row(
+        "start of the functions, times the floor",
+        "0.86 to 1.08",
+        "not above",
+        ("docs/performance.md, 2026-11-23: python -m tools.bench start",),
+    ),
+)
+"""Measures of a run, by hand: with the page that has them, and the day when it was written."""
+
+
+if __name__ == "__main__":
+    main()
