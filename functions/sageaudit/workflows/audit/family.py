@@ -34,7 +34,8 @@ _WORKED = frozenset({"Completed", "Stopped"})
 class FamilyRuns:
     """The runs of a family that ended before one of its runs, newest first.
 
-    `heads` and `earlier` are None where no history was read. `pool`: the minutes of a short run
+    `heads` are all of them, `earlier` those that a rule may compare with; both are None where no
+    history was read. `pool`: the minutes of a short run
     with those of its family's last runs; None for any other run.
     """
 

@@ -34,9 +34,10 @@ _REPEATED = frozenset(
     | {"instance_type", "reason", "advised_type", "fingerprint"}
 )
 """Texts that many runs share: a list that is kept has each of them once."""
-_KEPT_OBJECTS = 4_096
-"""Lists and objects that are parsed once in a process: those of the earlier runs that an audit is
-compared with come again in the family's next audit, and many jobs have the same."""
+_KEPT_OBJECTS = 1_024
+"""Of each field, lists and objects that are not parsed again: those of the earlier runs that an
+audit is compared with come again in the family's next audit, and many jobs have the same. Nobody
+changes them."""
 OF_THE_RUN = frozenset({"run_key", "arn", "created_at", "job", "family", "owner"})
 """Fields of a finding that its run's row has."""
 _KEY = ("run_key", "arn", "created_at")
