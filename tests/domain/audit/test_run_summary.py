@@ -1,11 +1,19 @@
 """What the next runs of a family know of a run."""
 
+from dataclasses import fields
 from decimal import Decimal
 
 from sageaudit.domain.audit.advised import advised_by, value_text
 from sageaudit.domain.audit.run_summary import summary_of_run
+from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary
 from tests.fakes import recorded
 from tests.fakes.jobs import ran
+
+
+def test_every_field_of_the_run_itself_is_stored() -> None:
+    """They are the last of a summary; one that is not named would be lost when it is recorded."""
+    names = [field.name for field in fields(AuditSummary)]
+    assert {*names[names.index("purchase") :]} == {*RUN_FIELDS}
 
 
 def test_no_more_final_metrics_are_kept_than_a_job_may_define() -> None:
