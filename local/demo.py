@@ -27,7 +27,8 @@ from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.commands.demo import demo as example_command
-from sageaudit.domain.audit.record import FindingRow, Head, RunQuery
+from sageaudit.domain.audit.record import FindingRow, RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
@@ -104,13 +105,13 @@ def _run(aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
     return [job for job, head in audits if head is None or head.unauditable is not None]
 
 
-def _dearest_first(head: Head) -> tuple[Decimal, Decimal, str]:
+def _dearest_first(head: AuditSummary) -> tuple[Decimal, Decimal, str]:
     """Sort key: what was avoidable or lost, then the cost."""
     wasted = (head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0))
     return -wasted, -(head.total_usd or Decimal(0)), head.job
 
 
-def _show_result(console: Console, heads: Sequence[Head], policy: Policy) -> None:
+def _show_result(console: Console, heads: Sequence[AuditSummary], policy: Policy) -> None:
     """One sentence with the result, one that says how much of it is real."""
     jobs = [head for head in heads if not head.rollup]
     real = [head for head in jobs if head.job != _composed().name]
@@ -130,11 +131,11 @@ def _show_result(console: Console, heads: Sequence[Head], policy: Policy) -> Non
     )
 
 
-def _sums(heads: Iterable[Head]) -> Sums:
+def _sums(heads: Iterable[AuditSummary]) -> Sums:
     return sum((head.sums or Sums() for head in heads), Sums())
 
 
-def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[Head]) -> None:
+def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[AuditSummary]) -> None:
     tops = [_top(history, head) for head in heads]
     taken = sum(_COLUMNS.values()) + (len(_COLUMNS) + 1) * _GAP + max(map(len, (_TOP, *tops)))
     name_width = min(max(console.width - taken, _SHORTEST), _LONGEST)
@@ -154,7 +155,7 @@ def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[Head]) 
     console.print(Text("\n".join(notes), "dim"))
 
 
-def _top(history: DynamoHistory, head: Head) -> str:
+def _top(history: DynamoHistory, head: AuditSummary) -> str:
     document = history.audit(head.key) if head.top_rule else None
     if document is None or head.top_rule is None:
         return "-"
@@ -190,7 +191,7 @@ def _show_rule(console: Console, rows: Iterable[FindingRow]) -> None:
     console.print(found)
 
 
-def _show_report(console: Console, history: DynamoHistory, heads: Sequence[Head]) -> None:
+def _show_report(console: Console, history: DynamoHistory, heads: Sequence[AuditSummary]) -> None:
     """Writes the page that `sageaudit report` would, and says where it lies."""
     days = {head.ended_at.date() for head in heads}
     period = Period(min(days), max(days))

@@ -11,7 +11,7 @@ from typing import Any
 
 from local import ACCOUNT, REGION
 from sageaudit.adapters.files.recording import RecordedSet, Recording, read
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.usage.measurements import RawSeries

@@ -38,7 +38,8 @@ from sageaudit.adapters.prices.price_cache import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Head, JobKey, Recorded, Verdict
+from sageaudit.domain.audit.record import Recorded, Verdict
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.event import JobEnded, job_ended
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadSettings, RejectedEvent, reading
@@ -136,7 +137,9 @@ def _send_again(
     queue.send(message.body, delay_s=later.delay_s, attributes=attributes)
 
 
-def _report_repeat(head: Head, message: SqsMessage, history: History, report: Report) -> None:
+def _report_repeat(
+    head: AuditSummary, message: SqsMessage, history: History, report: Report
+) -> None:
     """Counts a repeat; a message that came back may have recorded the audit before it was killed.
 
     Its findings are then counted now: each audit at least once, and twice where the message had

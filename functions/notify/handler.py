@@ -53,7 +53,7 @@ from sageaudit.adapters.lambda_runtime.records import (
 )
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent
 from sageaudit.output.text.commands import HistoryPlace

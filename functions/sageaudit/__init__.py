@@ -13,16 +13,18 @@ if TYPE_CHECKING:
     from sageaudit.api.audits import audit
     from sageaudit.api.histories import AuditHistory
     from sageaudit.domain.audit.document import AuditDocument
+    from sageaudit.domain.audit.summary import AuditSummary
     from sageaudit.errors import SageauditError
     from sageaudit.queries.changes import SpendChange
-    from sageaudit.queries.rows import AuditRow
+    from sageaudit.queries.rows import RuleFinding
     from sageaudit.queries.total import Total
 
 __version__ = "0.1.0"
 __all__ = [
     "AuditDocument",
     "AuditHistory",
-    "AuditRow",
+    "AuditSummary",
+    "RuleFinding",
     "SageauditError",
     "SpendChange",
     "Total",
@@ -36,7 +38,8 @@ _MODULES = {
     "AuditDocument": "domain.audit.document",
     "AuditHistory": "api.histories",
     "SageauditError": "errors",
-    "AuditRow": "queries.rows",
+    "AuditSummary": "domain.audit.summary",
+    "RuleFinding": "queries.rows",
     "SpendChange": "queries.changes",
     "Total": "queries.total",
 }

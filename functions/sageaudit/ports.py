@@ -11,16 +11,8 @@ if TYPE_CHECKING:  # every command and function starts with this module, few wit
     from sageaudit.domain.advice.advice import Decision
     from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
     from sageaudit.domain.audit.document import AuditDocument
-    from sageaudit.domain.audit.record import (
-        Claim,
-        Detail,
-        Entry,
-        Head,
-        JobKey,
-        Recorded,
-        Row,
-        RunQuery,
-    )
+    from sageaudit.domain.audit.record import Claim, Detail, Entry, Recorded, Row, RunQuery
+    from sageaudit.domain.audit.summary import AuditSummary, JobKey
     from sageaudit.domain.audit.sums import Scope, SumRow
     from sageaudit.domain.job.job import Job
     from sageaudit.domain.job.kinds import JobKind
@@ -187,7 +179,7 @@ class History(Protocol):
     def make_due(self, key: JobKey, due_at: datetime) -> None:
         """Makes an audit due, if there is one and it is not due earlier."""
 
-    def head(self, key: JobKey) -> Head | None:
+    def head(self, key: JobKey) -> AuditSummary | None:
         """The row of the job's newest version; None when the job was never audited."""
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:

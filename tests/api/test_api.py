@@ -17,9 +17,9 @@ from sageaudit import AuditHistory
 from sageaudit.adapters.files.exact_json import from_json
 from sageaudit.api.histories import FilterWords
 from sageaudit.cli.main import commands
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.queries.columns import FILTERS
 from sageaudit.queries.question import Question
-from sageaudit.queries.rows import AuditRow
 from tests.fakes import recorded
 from tests.fakes.schemas import wrong
 
@@ -98,7 +98,7 @@ def test_a_history_answers_with_typed_rows(scanned: Path) -> None:
         rules = history.by("rule", ALL_DAYS, sort="waste")
         trend = history.by("month", ALL_DAYS)
         first, named = history.audit(rows[0]), history.audit(rows[0].arn or "")
-        found = history.audits(ALL_DAYS, rule=rules[0].rule)
+        found = history.findings(rules[0].rule or "", ALL_DAYS)
         changes = history.changes(ALL_DAYS)
     assert first is not None
     assert first == named
@@ -136,7 +136,7 @@ def test_python_has_the_filters_of_the_commands() -> None:
     assert {of.name for of in fields(Question)} == {"window", "sort", *FILTERS}
 
 
-FILTERED: tuple[tuple[dict[str, Any], Callable[[AuditRow], bool]], ...] = (
+FILTERED: tuple[tuple[dict[str, Any], Callable[[AuditSummary], bool]], ...] = (
     ({"no_owner": True, "count": 2}, lambda row: row.instance_count == 2),
     ({"type": "c4.8xlarge"}, lambda row: row.instance_type == "ml.c4.8xlarge"),
     ({"min_bill": "0.1", "status": "failed"},
@@ -149,7 +149,7 @@ FILTERED: tuple[tuple[dict[str, Any], Callable[[AuditRow], bool]], ...] = (
 
 @pytest.mark.parametrize(("filters", "fits"), FILTERED)
 def test_python_filters_as_the_commands_do(
-    scanned: Path, filters: dict[str, Any], fits: Callable[[AuditRow], bool]
+    scanned: Path, filters: dict[str, Any], fits: Callable[[AuditSummary], bool]
 ) -> None:
     """Also a family by the last part of its name; a tag that no audit has fits none."""
     with AuditHistory.open(scanned) as history:

@@ -12,12 +12,13 @@ import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.history import advices, histories
-from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.fakes.command_line import Result, Run
 from tests.fakes.documents import document, job, type_finding
+from tests.fakes.families import run_summary
 from tests.fakes.memory_ledger import MemoryDecisions
 from tools.bench.deployed import month_items
 
@@ -33,9 +34,9 @@ def entry(day: int, *, new: bool, **finding: Any) -> Entry:
     whole = document(job=job(name=f"run-{day}", arn=arn, ended_at=ended), findings=findings)
     whole["bill"] = {**whole["bill"], "total_usd": Decimal(3 if new else 5)}
     kind = "ml.g4dn.xlarge" if new else "ml.g5.2xlarge"
-    facts = RunFacts(Purchase.ON_DEMAND, instance_type=kind, instance_count=1)
+    facts = run_summary(Purchase.ON_DEMAND, instance_type=kind, instance_count=1)
     key = JobKey(arn, NOW - timedelta(days=day, hours=2))
-    return Entry(key, NOW - timedelta(days=day), whole, 1, None, None, facts=facts)
+    return Entry(key, NOW - timedelta(days=day), whole, 1, None, run=facts)
 
 
 @pytest.fixture

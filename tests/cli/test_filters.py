@@ -12,12 +12,12 @@ import pytest
 from sageaudit.adapters.files.exact_json import from_json
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.history import asking, histories
-from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.fakes.asked import ACCOUNTS, NOW, REGIONS, audits, remembered
 from tests.fakes.command_line import Run
+from tests.fakes.families import run_summary
 
 TYPES = ("ml.g5.xlarge", "ml.m5.large", None)
 ROW = dict[str, Any]
@@ -90,12 +90,12 @@ def entries() -> Iterator[Entry]:
         document: Any = made.document
         bert = document["job"]["family"] == "training/bert"
         never = number % 5 == 0 and not document["rollup"]
-        facts = RunFacts(
+        facts = run_summary(
             purchase=(Purchase.SPOT, Purchase.ON_DEMAND)[number % 2],
             elapsed_s=None if never else Decimal(60),
             instance_type=TYPES[number % 3],
             instance_count=number % 4 or None,
-            reason_class="code error" if document["job"]["status"] == "Failed" else None,
+            reason="code error" if document["job"]["status"] == "Failed" else None,
             phase_s={"Interrupted": Decimal(60)} if number % 4 == 1 else {},
         )
         began = datetime.fromisoformat(document["job"]["ended_at"]) - timedelta(hours=number % 4)
@@ -109,7 +109,7 @@ def entries() -> Iterator[Entry]:
         if bert:
             job = {**document["job"], "family": "training/team/bert"}
             document = {**document, "job": job}
-        yield replace(made, facts=facts, document=document)
+        yield replace(made, run=facts, document=document)
 
 
 @pytest.fixture(scope="module")

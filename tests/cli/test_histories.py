@@ -12,7 +12,8 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
-from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, BadUsage, NoHistory
 from sageaudit.ports import History
@@ -48,7 +49,7 @@ def yesterday() -> datetime:
     return datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)
 
 
-def heads(path: Path) -> list[Head]:
+def heads(path: Path) -> list[AuditSummary]:
     """What a history file has, the newest first."""
     with SqliteHistory(path, create=False) as history:
         return list(history.runs(RunQuery.of_account(ACCOUNT)))
@@ -61,7 +62,7 @@ def test_the_users_own_file_is_read_where_none_is_named(home: Path, run: Run) ->
     assert missing.exit_code == Exit.NOT_FOUND
     assert "make one with `sageaudit scan`" in missing.stderr
     with histories.open_history(None, None, None, None, create=True) as source:
-        source.history.record(replace(ended("job", yesterday()), facts=None))
+        source.history.record(replace(ended("job", yesterday()), run=None))
         assert source.name == str(home / "history.db") == str(histories.default_path())
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert run(*asked).exit_code == Exit.NOT_FOUND  # no facts: nothing to judge
@@ -141,7 +142,7 @@ def copied(source: Path, target: History) -> None:
             kept = replace(
                 entry(), key=head.key, document=document, detail=history.detail(head.key)
             )
-            modified = replace(kept, last_modified_at=head.last_modified_at, facts=head.facts)
+            modified = replace(kept, last_modified_at=head.last_modified_at, run=head)
             target.record(modified)
 
 

@@ -19,7 +19,7 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.commands import notify
 from sageaudit.cli.support.history import asking, histories
 from sageaudit.domain.alert.alert import AlertFigures
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.alerts import alert

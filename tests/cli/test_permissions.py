@@ -16,7 +16,8 @@ from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.cli.command_folder import GROUPS, CommandFolder
 from sageaudit.cli.support.doctor import permissions
 from sageaudit.cli.support.recordings.recorded_audits import audit_recording
-from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from tests.adapters.history.tables import new_table
@@ -119,7 +120,7 @@ def table(calls: AwsCalls) -> str:
     audit["job"]["created_at"] = audit["job"]["started_at"] = BEGUN.isoformat()
     audit["job"]["ended_at"] = ENDED.isoformat()
     key = JobKey(audit["job"]["arn"] or "", BEGUN)
-    DynamoHistory(client, name).record(Entry(key, BEGUN, audit, 1, None, None))
+    DynamoHistory(client, name).record(Entry(key, BEGUN, audit, 1, None))
     calls.made.clear()
     return name
 

@@ -17,13 +17,14 @@ import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.history import asking, histories
-from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
 from tests.adapters.history.entries import ended, finding
 from tests.fakes.asked import remembered
 from tests.fakes.command_line import Run
 from tests.fakes.documents import line
+from tests.fakes.families import run_summary
 
 MONDAY = datetime(2026, 11, 23, 9, 0, tzinfo=UTC)
 PAGE = (Path(__file__).parents[2] / "docs" / "queries.md").read_text(encoding="utf-8")
@@ -341,15 +342,15 @@ def _entry(
     phases = {"Pending": Decimal(more["wait"])} if never else {}
     if "interrupted" in more:
         phases["Interrupted"] = Decimal(more["interrupted"])
-    facts = RunFacts(
+    facts = run_summary(
         Purchase.SPOT if "saved" in more else Purchase.ON_DEMAND,
         elapsed_s=seconds,
         instance_type=of_type,
         instance_count=1,
-        reason_class=more.get("reason"),
+        reason=more.get("reason"),
         phase_s=phases,
     )
-    return replace(made, key=JobKey(arn, created), facts=facts)
+    return replace(made, key=JobKey(arn, created), run=facts)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,8 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.commands import reconcile as command
 from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History
 from tests.adapters.history.tables import dynamodb, new_table
@@ -41,7 +42,7 @@ def entry(audited: AuditDocument) -> Entry:
     """What is recorded of an audit."""
     created_at = datetime.fromisoformat(audited["job"]["created_at"] or "2023-02-01T00:00:00Z")
     arn = audited["job"]["arn"] or ""
-    return Entry(JobKey(arn, created_at), created_at, audited, 1, None, None)
+    return Entry(JobKey(arn, created_at), created_at, audited, 1, None)
 
 
 @cache

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Found, Outcome
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import AccountCase
@@ -13,7 +13,7 @@ from tests.fakes.judging import card
 
 def account_outcome(
     rule: str,
-    runs: Sequence[EarlierRun],
+    runs: Sequence[AuditSummary],
     *,
     days: int = 30,
     policy: Policy | None = None,
@@ -26,7 +26,7 @@ def account_outcome(
     return answer
 
 
-def account_found(rule: str, runs: Sequence[EarlierRun], **more: object) -> Found:
+def account_found(rule: str, runs: Sequence[AuditSummary], **more: object) -> Found:
     """The rule's finding; fails with its answer where it found nothing."""
     answer = account_outcome(rule, runs, **more)  # type: ignore[arg-type]
     assert isinstance(answer, Found), answer

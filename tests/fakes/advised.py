@@ -20,11 +20,12 @@ from sageaudit.domain.advice.advice import Advice, Decision, Verb, advice_id, ad
 from sageaudit.domain.advice.comparison import dearer_than
 from sageaudit.domain.alert.alert import Alert, AlertFigures, PastAlerts
 from sageaudit.domain.alert.rule import AlertCase, AlertDecision, alerts_by, decide
-from sageaudit.domain.audit.earlier import Advised, RunFacts, Worth
-from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.advised import Advised, Worth
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
+from tests.fakes.families import run_fields, run_summary
 
 YEAR_BACK = timedelta(days=365)
 POLICY = Policy(
@@ -46,7 +47,7 @@ class Family:
     """One family of one region: its runs, what people decided, and what was sent."""
 
     region: str
-    heads: dict[JobKey, Head] = field(default_factory=dict)
+    heads: dict[JobKey, AuditSummary] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     past: PastAlerts = field(default_factory=lambda: PastAlerts("", "f"))
     alerts: dict[str, Alert] = field(default_factory=dict)
@@ -55,10 +56,10 @@ class Family:
         """By id."""
         return {one.id: one for one in advices_of(self.heads.values(), self.decisions, now)}
 
-    def heard(self, run: Head, now: datetime, policy: Policy) -> AlertDecision | None:
+    def heard(self, run: AuditSummary, now: datetime, policy: Policy) -> AlertDecision | None:
         """A run is audited, and decided about."""
         self.heads[run.key] = run
-        advised = (run.facts.advised if run.facts else None) or ()
+        advised = run.advised or ()
         counted = [one.amount or Decimal(0) for one in advised if one.worth is Worth.COUNTED]
         severity = Severity.LOW if counted else Severity.INFO
         figures = AlertFigures(severity, sum(counted, Decimal(0)), Decimal(0))
@@ -86,7 +87,7 @@ class Story:
         self.policy = policy
         self.families: dict[str, Family] = {}
         self.sent: list[str] = []
-        self._runs: dict[tuple[str, date], Head] = {}
+        self._runs: dict[tuple[str, date], AuditSummary] = {}
         parts = [part.strip() for part in line.split(";")]
         events = [event for part in parts for event in _events(part)]
         for heard_at, ended_at, what in sorted(events, key=lambda event: event[0]):
@@ -167,13 +168,13 @@ def _found(what: str) -> Iterator[Advised]:
         yield _advised(worth, letter, Decimal(usd or hours))
 
 
-def _run(what: str, ended_at: datetime, name: str, region: str) -> Head:
+def _run(what: str, ended_at: datetime, name: str, region: str) -> AuditSummary:
     advised = tuple(_found(what))
     values = defaultdict(str, {one.parameter: "old" for one in advised if one.parameter})
     for word, letter in re.findall(r"(new|other) ([A-Z]'*)", what):
         values[f"P.{letter[0]}"] = letter if word == "new" else "third"
     asked = {word: _number(rf"{word} (\d+)", what) for word in ("code", "count", "data")}
-    facts = RunFacts(
+    facts = run_summary(
         Purchase.SPOT if "spot" in what else Purchase.ON_DEMAND,
         elapsed_s=Decimal(3600),
         instance_type="ml.g5.xlarge",
@@ -196,14 +197,14 @@ def _number(pattern: str, what: str) -> Decimal | None:
 def head(
     name: str,
     ended_at: datetime,
-    facts: RunFacts,
+    facts: AuditSummary,
     *,
     region: str = "",
     status: str = "Completed",
     total_usd: Decimal | None = None,
-) -> Head:
+) -> AuditSummary:
     """The head of a run of the family `f`."""
-    return Head(
+    return AuditSummary(
         key=JobKey(name, ended_at),
         version=1,
         settled=True,
@@ -227,9 +228,8 @@ def head(
         ruleset="1",
         policy="1",
         family_version=1,
-        fingerprint=None,
         finding_ids=(),
-        facts=facts,
+        **run_fields(facts),
     )
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
@@ -174,7 +174,7 @@ def series(draw: st.DrawFn, of: Job) -> list[RawSeries]:
 
 
 @st.composite
-def families(draw: st.DrawFn, of: Job) -> tuple[EarlierRun, ...] | None:
+def families(draw: st.DrawFn, of: Job) -> tuple[AuditSummary, ...] | None:
     """Up to a dozen runs, as like this one as not, or a history that nobody read."""
     if not draw(st.integers(0, 3)):
         return None
@@ -192,7 +192,7 @@ def families(draw: st.DrawFn, of: Job) -> tuple[EarlierRun, ...] | None:
         "fingerprint": draw(st.sampled_from([None, "a", "b"])),
         "data_pinned": draw(st.none() | FLAG),
         "left_artifact": draw(st.none() | FLAG),
-        "reason_class": draw(st.sampled_from([None, "limit reached", "the code's error"])),
+        "reason": draw(st.sampled_from([None, "limit reached", "the code's error"])),
         "kind": of.kind.value,
     }
     days = draw(st.sampled_from([0, 1, 7]))

@@ -9,11 +9,12 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any, cast
 
-from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.adapters.history.entries import entry, finding
+from tests.fakes.families import run_summary
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ACCOUNTS, REGIONS = ("111122223333", "444455556666"), ("us-east-1", "eu-west-1")
@@ -22,8 +23,8 @@ TEAMS = ("growth", "search", None)
 """Values of the cost tags team and project."""
 RULES = ("gpu-idle", "failed-spend", "spot-not-used", "old-generation")
 _FACTS = (
-    RunFacts(Purchase.SPOT, instance_type="ml.g5.xlarge", instance_count=2),
-    RunFacts(Purchase.ON_DEMAND, instance_type="ml.m5.xlarge"),
+    run_summary(Purchase.SPOT, instance_type="ml.g5.xlarge", instance_count=2),
+    run_summary(Purchase.ON_DEMAND, instance_type="ml.m5.xlarge"),
     None,
 )
 _BUCKETS = {"failed-spend": "lost", "spot-not-used": "possible"}
@@ -96,7 +97,7 @@ def _audit(chance: random.Random, number: int, days: int) -> Entry:
     total = sum(sums.values(), Decimal(chance.randrange(1, 9_000_000)).scaleb(-6))
     bill = _bill(None if chance.random() < 0.05 else total, number)
     made = entry(name, job=job, bill=bill, **changes)
-    return replace(made, key=JobKey(arn, ended - timedelta(hours=2)), facts=_FACTS[number % 3])
+    return replace(made, key=JobKey(arn, ended - timedelta(hours=2)), run=_FACTS[number % 3])
 
 
 def _bill(total_usd: Decimal | None, number: int) -> dict[str, Any]:

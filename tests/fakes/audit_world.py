@@ -17,7 +17,8 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.batch import Batch, QueueRetries
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
@@ -216,7 +217,7 @@ class World:
 
     # What came of it.
 
-    def heads(self) -> list[Head]:
+    def heads(self) -> list[AuditSummary]:
         """All runs that the history knows."""
         return [
             head

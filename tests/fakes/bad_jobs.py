@@ -58,7 +58,7 @@ def every_threshold(value: float) -> Iterator[FamilyCase]:
         for rule in catalogue.load()
     }
     policy = replace(EVERY_RULE_ON, thresholds=limits)
-    earlier = [earlier_run(n, fingerprint="f", reason_class="unknown") for n in range(1, 20)]
+    earlier = [earlier_run(n, fingerprint="f", reason="unknown") for n in range(1, 20)]
     earlier += [earlier_run(n, status="Failed") for n in range(1, 20)]
     for run in (*workers(), *other_kinds()):
         yield case(run, policy=policy, earlier=earlier)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.event import JobEnded, job_ended
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
@@ -171,7 +171,7 @@ class House:
         return self.of.history
 
     @property
-    def head(self) -> Head:
+    def head(self) -> AuditSummary:
         """Of the one job's run."""
         head = self.of.history.head(KEY)
         assert head is not None

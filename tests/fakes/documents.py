@@ -5,9 +5,9 @@ from decimal import Decimal
 from typing import Any, cast
 
 from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.bill_document import LineDocument
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
-from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Severity
 

@@ -5,20 +5,43 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
+from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary, JobKey
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.job.job import Purchase
 from tests.fakes.jobs import START
 
 
-def earlier_run(days_ago: int = 1, **facts: Any) -> EarlierRun:
-    """A completed hour on demand on one ml.m5.xlarge for $0.23; keywords are those of RunFacts.
+def run_summary(purchase: Purchase = Purchase.ON_DEMAND, **fields: Any) -> AuditSummary:
+    """A completed training job of which nothing else is known."""
+    known: dict[str, Any] = {
+        "key": JobKey("arn:aws:sagemaker:eu-west-1:111122223333:training-job/run", START),
+        "settled": True,
+        "last_modified_at": START,
+        "job": "run",
+        "kind": "training",
+        "status": "Completed",
+        "account": "111122223333",
+        "region": "eu-west-1",
+        "family": "training/pytorch-training/-/train",
+        "ended_at": START,
+        "rollup": False,
+    }
+    return AuditSummary(purchase=purchase, **known | fields)
 
-    `status`, `total_usd`, `lost_usd` and other fields of EarlierRun itself go to it.
-    """
-    own = {key: facts.pop(key) for key in list(facts) if key in EarlierRun.__slots__}
-    plain = RunFacts(
-        purchase=Purchase.ON_DEMAND,
+
+def run_fields(run: AuditSummary) -> dict[str, Any]:
+    """What a summary has of the run itself."""
+    return {name: getattr(run, name) for name in RUN_FIELDS}
+
+
+def earlier_run(days_ago: int = 1, **changes: Any) -> AuditSummary:
+    """A completed hour on demand on one ml.m5.xlarge for $0.23."""
+    run = run_summary(
+        job=f"train-{days_ago}",
+        ended_at=START - timedelta(days=days_ago),
+        total_usd=Decimal("0.23"),
+        avoidable_usd=Decimal(0),
+        lost_usd=Decimal(0),
         instance_type="ml.m5.xlarge",
         instance_count=1,
         elapsed_s=Decimal(3600),
@@ -26,19 +49,7 @@ def earlier_run(days_ago: int = 1, **facts: Any) -> EarlierRun:
         phase_s={"Starting": Decimal(120), "Downloading": Decimal(60), "Training": Decimal(3540)},
         left_artifact=True,
     )
-    run = EarlierRun(
-        name=f"train-{days_ago}",
-        kind="training",
-        status="Completed",
-        family="training/pytorch-training/-/train",
-        owner=None,
-        ended_at=START - timedelta(days=days_ago),
-        total_usd=Decimal("0.23"),
-        avoidable_usd=Decimal(0),
-        lost_usd=Decimal(0),
-        facts=replace(plain, **facts),
-    )
-    return replace(run, **own)
+    return replace(run, **changes)
 
 
 def trial(number: int, objective: str | None, **changes: Any) -> Trial:

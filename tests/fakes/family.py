@@ -14,8 +14,8 @@ from sageaudit.adapters.history.rows import head_of
 from sageaudit.adapters.lambda_runtime.records import version_of
 from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import Entry, Head, JobKey, RunQuery
+from sageaudit.domain.audit.record import Entry, RunQuery
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes
@@ -25,9 +25,10 @@ from sageaudit.workflows.notify.decide import notify
 from sageaudit.workflows.notify.posts import NotifyDependencies
 from tests.fakes.delivering import CHANNELS, PK, RecordingQueue
 from tests.fakes.documents import document, finding, job
+from tests.fakes.families import run_summary
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions
 
-FACTS = RunFacts(Purchase.ON_DEMAND)
+FACTS = run_summary(Purchase.ON_DEMAND)
 MORNING = datetime(2026, 5, 20, 9, 0, tzinfo=UTC)
 EXEMPT = {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}
 
@@ -119,20 +120,20 @@ class FamilyHistory:
     """The versions of audits."""
 
     documents: dict[tuple[JobKey, int], AuditDocument] = field(default_factory=dict)
-    facts: dict[JobKey, RunFacts] = field(default_factory=dict)
+    facts: dict[JobKey, AuditSummary] = field(default_factory=dict)
 
     def newest(self, key: JobKey) -> int:
         return max((version for one, version in self.documents if one == key), default=0)
 
-    def head(self, key: JobKey) -> Head | None:
+    def head(self, key: JobKey) -> AuditSummary | None:
         version = self.newest(key)
         if not version:
             return None
         whole = self.documents[key, version]
-        entry = Entry(key, MORNING, whole, 1, None, None, facts=self.facts.get(key, FACTS))
+        entry = Entry(key, MORNING, whole, 1, None, run=self.facts.get(key, FACTS))
         return head_of(entry, version, "digest")
 
-    def runs(self, query: RunQuery[Head], **_: Any) -> Iterator[Head]:
+    def runs(self, query: RunQuery[AuditSummary], **_: Any) -> Iterator[AuditSummary]:
         """Of the family alone, newest first; there are no others."""
         ends = {key: whole["job"]["ended_at"] for (key, _), whole in self.documents.items()}
         for key in sorted(ends, key=lambda one: str(ends[one]), reverse=True):

@@ -12,13 +12,14 @@ from typing import Any, cast
 
 from sageaudit.domain.audit.bill_document import BillDocument
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.spend_qualifier import qualifier_of_bill
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.fakes import documents
+from tests.fakes.families import run_summary
 
 NOW = datetime(2026, 11, 9, 8, 0, tzinfo=UTC)
 """A Monday. The jobs ended on Thursday, those that they are compared with a week before."""
@@ -330,7 +331,7 @@ def record_rollup(history: History) -> None:
     """Records a tuning job of three training jobs, which ended in May."""
     made = documents.rollup_document()
     key = JobKey(documents.TUNING_ARN, datetime(2026, 5, 20, 9, tzinfo=UTC))
-    history.record(Entry(key, NOW, made, 1, None, None))
+    history.record(Entry(key, NOW, made, 1, None))
 
 
 def _entry(audit: AuditDocument, ended: datetime) -> Entry:
@@ -346,6 +347,6 @@ def _entry(audit: AuditDocument, ended: datetime) -> Entry:
         started_at=f"{ended - timedelta(hours=3):%Y-%m-%dT%H:%M:%SZ}",
         ended_at=f"{ended:%Y-%m-%dT%H:%M:%SZ}",
     )
-    facts = RunFacts(Purchase.ON_DEMAND, instance_type=TYPE, instance_count=1)
+    facts = run_summary(Purchase.ON_DEMAND, instance_type=TYPE, instance_count=1)
     whole = cast("AuditDocument", {**audit, "job": of_job})
-    return Entry(JobKey(arn, created), ended, whole, 1, None, None, facts=facts)
+    return Entry(JobKey(arn, created), ended, whole, 1, None, run=facts)

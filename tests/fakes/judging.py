@@ -5,7 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Finding, Found, NotApplicable, Outcome, Unknown
@@ -27,7 +27,7 @@ def outcome(
     limits: Mapping[str, float] | None = None,
     off: bool = False,
     on: Market | None = None,
-    earlier: Sequence[EarlierRun] | None = None,
+    earlier: Sequence[AuditSummary] | None = None,
     policy: Policy | None = None,
 ) -> Outcome:
     """What the rule says of the job; `limits` are the policy's thresholds for it.
@@ -54,7 +54,7 @@ def case(
     of: Measurements | None = None,
     *,
     on: Market | None = None,
-    earlier: Sequence[EarlierRun] | None = None,
+    earlier: Sequence[AuditSummary] | None = None,
     policy: Policy | None = None,
 ) -> FamilyCase:
     """A job as rules see it."""

@@ -15,7 +15,8 @@ from sageaudit.adapters.history.dynamo.send_ledger import (
 from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
-from sageaudit.domain.audit.record import Claim, JobKey
+from sageaudit.domain.audit.record import Claim
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.running import WatchState
 from sageaudit.ports import Circuit
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Finding, Outcome
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
@@ -121,7 +121,7 @@ def planned(
     *,
     kind: JobKind = JobKind.TRAINING,
     on: Market | None = None,
-    earlier: Sequence[EarlierRun] | None = None,
+    earlier: Sequence[AuditSummary] | None = None,
     audits: Sequence[AuditDocument] = (),
     policy: Policy | None = None,
     trials: Sequence[Cost] = (),

@@ -13,8 +13,8 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.document import AuditDocument, SliceDocument
-from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import Detail, Entry, JobKey
+from sageaudit.domain.audit.record import Detail, Entry
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.listed import Period
 from sageaudit.output.html.account import account_body, account_title
@@ -25,6 +25,7 @@ from sageaudit.output.html.page import page
 from sageaudit.workflows.audit.record import detail_of
 from sageaudit.workflows.report import contents as report_contents
 from tests.fakes import documents
+from tests.fakes.families import run_summary
 
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
 MADE_AT = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -140,9 +141,8 @@ def _entry(number: int, rng: random.Random, ended_at: datetime | None = None) ->
         last_modified_at=ended_at,
         document=document,
         family_version=1,
-        fingerprint=None,
         detail=_detail(),
-        facts=RunFacts(Purchase.ON_DEMAND, instance_type=kind, instance_count=1),
+        run=run_summary(Purchase.ON_DEMAND, instance_type=kind, instance_count=1),
     )
 
 

@@ -25,7 +25,8 @@ from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.cli.messages import echo_json
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import JobKey, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind

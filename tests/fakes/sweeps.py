@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from sageaudit.domain.audit.record import Head, JobKey, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
@@ -57,7 +58,7 @@ def key_of(listed: Listed) -> JobKey:
 class KnownRuns:
     """A history of which a sweep reads heads and what is due."""
 
-    heads: dict[JobKey, Head] = field(default_factory=dict)
+    heads: dict[JobKey, AuditSummary] = field(default_factory=dict)
     fails: AwsError | None = None
     asked: Counter[JobKey] = field(default_factory=Counter)
     unreadable: set[JobKey] = field(default_factory=set)
@@ -66,7 +67,7 @@ class KnownRuns:
         for one in rows:
             self.heads[key_of(one)] = head_of(one, due_at=due_at)
 
-    def head(self, key: JobKey) -> Head | None:
+    def head(self, key: JobKey) -> AuditSummary | None:
         if self.fails:
             raise self.fails
         self.asked[key] += 1
@@ -75,8 +76,8 @@ class KnownRuns:
         return self.heads.get(key)
 
     def runs(
-        self, query: RunQuery[Head | BadHistory], *, page_size: int | None = None
-    ) -> Iterator[Head | BadHistory]:
+        self, query: RunQuery[AuditSummary | BadHistory], *, page_size: int | None = None
+    ) -> Iterator[AuditSummary | BadHistory]:
         if self.fails:
             raise self.fails
         until = datetime.fromisoformat(*query.values)
@@ -86,9 +87,9 @@ class KnownRuns:
             yield BadHistory(f"{head.key.arn} cannot be read") if broken else head
 
 
-def head_of(listed: Listed, *, due_at: datetime | None = None) -> Head:
+def head_of(listed: Listed, *, due_at: datetime | None = None) -> AuditSummary:
     """The head of an audit of it."""
-    return Head(
+    return AuditSummary(
         key=key_of(listed),
         version=1,
         settled=due_at is None,
@@ -112,7 +113,6 @@ def head_of(listed: Listed, *, due_at: datetime | None = None) -> Head:
         ruleset="1",
         policy="1",
         family_version=1,
-        fingerprint=None,
         finding_ids=(),
     )
 

@@ -4,11 +4,12 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.adapters.history.entries import ACCOUNT, REGION, document, finding
+from tests.fakes.families import run_summary
 
 BIG, SMALL = "ml.g5.2xlarge", "ml.g4dn.xlarge"
 
@@ -54,6 +55,6 @@ def record(
         judged="no" if unauditable else "yes",
     )
     kind = BIG if saving else SMALL
-    facts = RunFacts(Purchase.ON_DEMAND, instance_type=kind, instance_count=1)
+    facts = run_summary(Purchase.ON_DEMAND, instance_type=kind, instance_count=1)
     key = JobKey(arn, at - timedelta(hours=2))
-    history.record(Entry(key, at, whole, 1, None, None, facts=None if unauditable else facts))
+    history.record(Entry(key, at, whole, 1, None, run=None if unauditable else facts))

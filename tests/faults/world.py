@@ -30,7 +30,7 @@ from sageaudit.adapters.files.policy_file import load
 from sageaudit.cli.commands.redrive import redrive
 from sageaudit.cli.support.redrive.letters import LetterKind
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text import teams
 from tests.fakes.delivering import counted
@@ -182,7 +182,7 @@ class World:
         """The job's newest audit."""
         return self.aws.history().audit(job.key)
 
-    def head(self, job: RecordedJob) -> Head | None:
+    def head(self, job: RecordedJob) -> AuditSummary | None:
         """What the history says of a job."""
         return self.aws.history().head(job.key)
 

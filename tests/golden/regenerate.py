@@ -16,8 +16,8 @@ from sageaudit.domain.advice.comparison import Dearer
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
 from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack

@@ -15,7 +15,7 @@ from local.recorded import RECORDINGS, RecordedJob, of_file
 from local.slack import SlackStandIn, slack_stand_in
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.routes import Routes
 from tests.fakes.delivering import counted
 from tests.fakes.quick_moto import quick_moto
@@ -28,7 +28,7 @@ class Scene:
     aws: LocalAws
     slack: SlackStandIn
 
-    def head(self, job: RecordedJob) -> Head:
+    def head(self, job: RecordedJob) -> AuditSummary:
         """What the history says of a job."""
         head = self.aws.history().head(job.key)
         assert head is not None

@@ -6,7 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Outcome
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.accounts import account_outcome
@@ -23,7 +23,7 @@ class LabelledAccount:
 
     name: str
     happened: str
-    runs: tuple[EarlierRun, ...]
+    runs: tuple[AuditSummary, ...]
     truths: Mapping[str, bool]
     policy: Policy = field(default_factory=Policy)
 
@@ -37,7 +37,7 @@ class LabelledAccount:
         return sum((run.total_usd or Decimal(0) for run in self.runs), Decimal(0))
 
 
-def _every_day(hours: int, usd_per_hour: int, days: int = DAYS) -> tuple[EarlierRun, ...]:
+def _every_day(hours: int, usd_per_hour: int, days: int = DAYS) -> tuple[AuditSummary, ...]:
     """A run of so many hours each day, without a pause between whole days, newest first."""
     seconds = Decimal(hours * 3600)
     return tuple(
@@ -52,7 +52,7 @@ def _every_day(hours: int, usd_per_hour: int, days: int = DAYS) -> tuple[Earlier
     )
 
 
-def _plan(name: str, happened: str, runs: tuple[EarlierRun, ...], *, true: bool) -> Any:
+def _plan(name: str, happened: str, runs: tuple[AuditSummary, ...], *, true: bool) -> Any:
     return LabelledAccount(name, happened, runs, {"commitment-candidate": true}, _PLAN)
 
 

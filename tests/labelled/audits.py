@@ -17,7 +17,7 @@ from sageaudit.adapters.prices import packaged, sources
 from sageaudit.cli.support.recordings import recorded_audits
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
@@ -55,7 +55,7 @@ def every_rule_on() -> Policy:
     return Policy(rules_on=names, require={plain.path: plain})
 
 
-def audit(recorded: Json, earlier: tuple[EarlierRun, ...] = ()) -> Audit:
+def audit(recorded: Json, earlier: tuple[AuditSummary, ...] = ()) -> Audit:
     """A job as the Lambda judges it a day later, with every rule on."""
     read = recording.of_document(recorded)
     job = parse(read.describe, read.tags, account=read.account, region=read.region, key=b"secret")

@@ -18,10 +18,10 @@ import pytest
 
 from sageaudit.cli.commands.check import Checks
 from sageaudit.cli.support.check.document import CheckedFile
-from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.workflows.check.run import FamilyHistory, PlannedJob
+from tests.fakes.families import run_summary
 from tests.labelled.before_run.cases import CASES, SEVERITIES, Case
 
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
@@ -108,23 +108,17 @@ def history_of(case: Case) -> FamilyHistory | None:
         return None
     spot = json.loads(case.file.read_text(encoding="utf-8")).get("EnableManagedSpotTraining")
     runs = [
-        EarlierRun(
-            name=f"run-{number}",
-            kind="training",
+        run_summary(
+            Purchase.SPOT if spot else Purchase.ON_DEMAND,
+            job=f"run-{number}",
             status=run["status"],
             family="family",
-            owner=None,
             ended_at=datetime.fromisoformat(run["ended"]).replace(tzinfo=UTC),
             total_usd=Decimal(str(run["usd"])),
-            avoidable_usd=None,
-            lost_usd=None,
-            facts=RunFacts(
-                purchase=Purchase.SPOT if spot else Purchase.ON_DEMAND,
-                elapsed_s=Decimal(run["billable_seconds"]),
-                billable_s=Decimal(run["billable_seconds"]),
-                instance_type=run["instance_type"],
-                instance_count=run["instances"],
-            ),
+            elapsed_s=Decimal(run["billable_seconds"]),
+            billable_s=Decimal(run["billable_seconds"]),
+            instance_type=run["instance_type"],
+            instance_count=run["instances"],
         )
         for number, run in enumerate(case.said["history"]["runs"])
     ]

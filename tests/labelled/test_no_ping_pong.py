@@ -15,12 +15,12 @@ import pytest
 
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Finding, Found, Parameter
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.workflows.audit.judge import run_facts
+from sageaudit.workflows.audit.judge import run_summary
 from tests.labelled.audits import audit as audit_of
 from tests.labelled.audits import audited_in_turn
 from tests.labelled.followed import Way, cluster, followed, left_open, put, ways
@@ -44,28 +44,24 @@ def told_runs(name: str) -> list[Json]:
     return next(story for story in labelled() if story.name == name).tell(1)
 
 
-def remembered(audit: Audit) -> EarlierRun:
+def remembered(audit: Audit) -> AuditSummary:
     """What the family's next run knows of this one."""
     job, savings = audit.job, audit.savings
     assert job.ended_at is not None
-    return EarlierRun(
-        name=job.name,
-        kind=job.kind.value,
-        status=job.status,
+    return replace(
+        run_summary(audit),
         family=audit.family,
         owner=audit.owner,
-        ended_at=job.ended_at,
         total_usd=audit.bill.total_usd,
         avoidable_usd=savings.avoidable_usd,
         lost_usd=savings.lost_usd,
-        facts=run_facts(audit),
     )
 
 
 @cache
-def last(name: str) -> tuple[Json, Audit, tuple[EarlierRun, ...], timedelta]:
+def last(name: str) -> tuple[Json, Audit, tuple[AuditSummary, ...], timedelta]:
     """A story's last run, its audit, the runs before and with it, newest first, and their pace."""
-    earlier: tuple[EarlierRun, ...] = ()
+    earlier: tuple[AuditSummary, ...] = ()
     for document in told_runs(name):
         audit = audit_of(document, earlier)
         earlier = (remembered(audit), *earlier)
@@ -276,7 +272,7 @@ def on_gpus(dice: random.Random) -> Plot:
 
 def steps(document: Json, dice: random.Random) -> Iterator[tuple[Way, Json]]:
     """Each advice on type or count, as it is followed, and the run that follows it."""
-    audit, earlier = audit_of(document, ()), tuple[EarlierRun, ...]()
+    audit, earlier = audit_of(document, ()), tuple[AuditSummary, ...]()
     while True:
         moves = [
             way

@@ -8,14 +8,15 @@ from itertools import product
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import Head, RunIndex, RunQuery
+from sageaudit.domain.audit.record import RunIndex, RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.queries import answer
 from sageaudit.queries.columns import fitting
 from sageaudit.queries.lists import Lists, place
 from sageaudit.queries.question import AMOUNTS, Question, Sort
-from sageaudit.queries.rows import AuditRow, amount, audit_row
+from sageaudit.queries.rows import RuleFinding, amount, listed
 from sageaudit.queries.window import Window, window
 from tests.fakes.asked import ACCOUNTS, NOW, REGIONS, RULES, fill
 
@@ -36,17 +37,25 @@ def asked(history: SqliteHistory, question: Question) -> Lists:
     return Lists(history, question.window)
 
 
-def everything(history: SqliteHistory) -> list[Head]:
+def everything(history: SqliteHistory) -> list[AuditSummary]:
     """All heads, newest first."""
     days = [(NOW + timedelta(days=2) - timedelta(days=n)).date() for n in range(60)]
     return [head for day in days for head in history.runs(RunQuery.of_day(day))]
 
 
-def by_hand(history: SqliteHistory, question: Question) -> list[AuditRow]:
+def found(
+    history: SqliteHistory, question: Question, *, with_heads: bool = False
+) -> list[RuleFinding]:
+    """The rows of a question with a rule."""
+    rule, lists = question.rule or "", asked(history, question)
+    return list(answer.all_findings(lists, question, rule, with_heads=with_heads))
+
+
+def by_hand(history: SqliteHistory, question: Question) -> list[AuditSummary]:
     """The rows of a question without a rule, from all heads."""
     rows = [
         row
-        for row in map(audit_row, everything(history))
+        for row in map(listed, everything(history))
         if question.window.since <= row.ended_at < question.window.until and fitting(question)(row)
     ]
     if question.sort is Sort.NEWEST:
@@ -94,25 +103,25 @@ def test_findings_of_a_rule_are_those_of_its_list(
         for head in everything(history)
         if of.since <= head.ended_at < of.until and f"SA-{rule}" in head.finding_ids
     ]
-    rows = list(answer.all_rows(asked(history, question), question))
+    rows = found(history, question)
     assert [row.key for row in rows] == [head.key for head in heads]
-    whole = list(answer.all_rows(asked(history, question), question, with_heads=True))
-    assert [row.saving_usd for row in whole] == [row.saving_usd for row in rows]
-    assert [row.total_usd for row in whole] == [audit_row(head).total_usd for head in heads]
+    whole = found(history, question, with_heads=True)
+    assert [row.finding for row in whole] == [row.finding for row in rows]
+    assert [row.summary.total_usd for row in whole] == [listed(head).total_usd for head in heads]
 
 
 def test_savings_of_a_rule_add_up_to_its_daily_sums(history: SqliteHistory) -> None:
     """A roll-up's finding counts only where it is its own."""
     for rule in RULES:
         question = Question(MONTH, rule=rule)
-        rows = list(answer.all_rows(asked(history, question), question))
+        rows = found(history, question)
         sums = [
             head.sums.rules[rule]
             for head in everything(history)
             if head.sums and rule in head.sums.rules and head.ended_at >= MONTH.since
         ]
         usd = sum((of.avoidable_usd + of.lost_usd + of.possible_usd for of in sums), Decimal(0))
-        assert sum((row.saving_usd or Decimal(0) for row in rows), Decimal(0)) == usd
+        assert sum((row.finding.saving_usd or Decimal(0) for row in rows), Decimal(0)) == usd
 
 
 @pytest.mark.parametrize(
@@ -124,9 +133,9 @@ def test_savings_of_a_rule_add_up_to_its_daily_sums(history: SqliteHistory) -> N
 )
 def test_findings_are_filtered_by_themselves(history: SqliteHistory, question: Question) -> None:
     """The severity is the finding's own; a status is read from the audit."""
-    rows = list(answer.all_rows(asked(history, question), question))
+    rows = found(history, question)
     assert rows
-    assert all(row.severity == "high" or row.status == "Failed" for row in rows)
+    assert all(row.finding.severity == "high" or row.summary.status == "Failed" for row in rows)
 
 
 def test_the_list_with_the_fewest_rows_answers() -> None:
@@ -142,8 +151,8 @@ def test_the_dearest_jobs_are_found_without_reading_all(history: SqliteHistory) 
     """No job has more dollars than its family had on its day, so most days are not read."""
     lists = Lists(history, MONTH)
     page = answer.page(lists, Question(MONTH, sort=Sort.WASTE), 3)
-    assert [row.waste_usd for row in page.rows] == sorted(
-        (row.waste_usd or Decimal(0) for row in map(audit_row, everything(history))), reverse=True
+    assert [row.waste_usd for row in page.rows if isinstance(row, AuditSummary)] == sorted(
+        (row.waste_usd or Decimal(0) for row in map(listed, everything(history))), reverse=True
     )[:3]
     assert lists.read.rows < 25
 

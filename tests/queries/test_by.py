@@ -16,12 +16,13 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage
 from sageaudit.ports import History
 from sageaudit.queries import answer
+from sageaudit.queries.answer import ListRow
 from sageaudit.queries.by import by, length_of
 from sageaudit.queries.columns import SUMMED, Column, columns_of
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import window_of
 from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.rows import AuditRow
+from sageaudit.queries.rows import RuleFinding
 from sageaudit.queries.total import Total
 from sageaudit.queries.window import Window
 from tests.adapters.history.entries import ended, finding
@@ -71,13 +72,14 @@ def of_rows(lists: Lists, question: Question, columns: tuple[Column, ...]) -> Su
     sums: Sums = defaultdict(lambda: [0, 0, _ZERO, _ZERO, _ZERO])
     for row in rows_of(lists, question, columns):
         values = tuple(value(row, column) for column in columns)
-        added = (int(not row.rollup), int(not row.rollup and row.status == "Failed"))
-        for at, amount in enumerate((*added, row.total_usd, *wasted(row))):
+        audit = row.summary if isinstance(row, RuleFinding) else row
+        added = (int(not audit.rollup), int(not audit.rollup and audit.status == "Failed"))
+        for at, amount in enumerate((*added, audit.total_usd, *wasted(row))):
             sums[values][at] += amount or 0
     return sums
 
 
-def rows_of(lists: Lists, question: Question, columns: tuple[Column, ...]) -> Iterator[AuditRow]:
+def rows_of(lists: Lists, question: Question, columns: tuple[Column, ...]) -> Iterator[ListRow]:
     """The rows of the question; by rule, the findings of each in these rows."""
     rows = [*answer.all_rows(lists, question, with_heads=True)]
     if question.rule is not None or SUMMED["rule"] not in columns:
@@ -89,19 +91,21 @@ def rows_of(lists: Lists, question: Question, columns: tuple[Column, ...]) -> It
     return (row for row in chain.from_iterable(findings) if row.key in keys)
 
 
-def value(row: AuditRow, column: Column) -> object:
+def value(row: ListRow, column: Column) -> object:
     """What a row has in a column."""
+    if isinstance(row, RuleFinding):
+        return row.finding.rule if column.name == "rule" else value(row.summary, column)
     if column.length is None:
         return column.of(row)
     return column.length.label(column.length.first_day(row.ended_at.date()))
 
 
-def wasted(row: AuditRow) -> tuple[Decimal | None, Decimal | None]:
+def wasted(row: ListRow) -> tuple[Decimal | None, Decimal | None]:
     """Avoidable and lost, and possible dollars; of a finding, its saving is one of both."""
-    if row.rule is None:
+    if not isinstance(row, RuleFinding):
         return row.waste_usd, row.possible_usd
-    counted = row.bucket is not None and row.bucket.counted
-    return (row.saving_usd, None) if counted else (None, row.saving_usd)
+    saving_usd = row.finding.saving_usd
+    return (saving_usd, None) if row.finding.bucket.counted else (None, saving_usd)
 
 
 def of_totals(totals: list[Total], columns: tuple[Column, ...]) -> Sums:

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import Entry, Head
+from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import AmbiguousName, JobNotFound
 from sageaudit.ports import History
@@ -31,7 +32,7 @@ def job(name: str, family: str, days_ago: int = 5, **changes: str) -> Entry:
     return replace(made, key=key(name, NOW - timedelta(days=days_ago, hours=1)))
 
 
-def found(history: History, name: str, **wanted: str | JobKind) -> Head:
+def found(history: History, name: str, **wanted: str | JobKind) -> AuditSummary:
     """The job with this name."""
     return find(history, Wanted(name, **wanted))  # type: ignore[arg-type]
 

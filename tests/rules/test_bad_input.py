@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.job.failure_words import Failure
 from sageaudit.domain.job.job import Purchase
@@ -17,24 +17,24 @@ from sageaudit.domain.job.parts import Direction, Objective, Tuning
 from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
 from tests.fakes import bad_jobs, bad_series
 from tests.fakes.bad_series import case, measured, workers
-from tests.fakes.families import earlier_run, trial
+from tests.fakes.families import earlier_run, run_fields, run_summary, trial
 from tests.fakes.jobs import START, job
 from tests.fakes.sound import EVERY_RULE_ON, sound, sound_account, sound_tuning
 
 Cases = Callable[[], Iterator[FamilyCase]]
 
 
-def runs(**facts: Any) -> tuple[EarlierRun, ...]:
+def runs(**facts: Any) -> tuple[AuditSummary, ...]:
     """Nineteen of a family, of one day each."""
     return tuple(earlier_run(n, **facts) for n in range(1, 20))
 
 
 UNKNOWN_USD = {"total_usd": None, "avoidable_usd": None, "lost_usd": None}
-FAMILIES: dict[str, tuple[EarlierRun, ...] | None] = {
+FAMILIES: dict[str, tuple[AuditSummary, ...] | None] = {
     "never read": None,
     "none": (),
     "nothing known": tuple(
-        replace(run, facts=RunFacts(Purchase.ON_DEMAND)) for run in runs(**UNKNOWN_USD)
+        replace(run, **run_fields(run_summary())) for run in runs(**UNKNOWN_USD)
     ),
     "for nothing": runs(total_usd=Decimal(0)),
     "money back": runs(total_usd=Decimal(-1), lost_usd=Decimal(-1)),
@@ -44,9 +44,9 @@ FAMILIES: dict[str, tuple[EarlierRun, ...] | None] = {
     ),
     "no instances": runs(instance_type="", instance_count=0, purchase=Purchase.SPOT),
     "fifty": tuple(earlier_run(n, fingerprint=f"{n % 7}", data_pinned=True) for n in range(50)),
-    "all failed": (earlier_run(0, status="Failed", lost_usd=Decimal(9), reason_class=""),) * 50,
+    "all failed": (earlier_run(0, status="Failed", lost_usd=Decimal(9), reason=""),) * 50,
     "still to come": tuple(earlier_run(-n) for n in range(1, 20)),
-    "odd words": runs(fingerprint="", reason_class="odd", found=("", "odd")),
+    "odd words": runs(fingerprint="", reason="odd", found_rules=("", "odd")),
     "other kinds": runs(kind="odd", status="Odd"),
 }
 

@@ -28,7 +28,8 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices.price_cache import PriceCache, Stored
 from sageaudit.domain.advice.advice import Decision, Verb
 from sageaudit.domain.alert.alert import group_key
-from sageaudit.domain.audit.record import JobKey, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.routes import Routes
@@ -145,9 +146,8 @@ def _asked(history: History, keys: Iterable[JobKey]) -> dict[str, Any]:
     for key in keys:
         head = history.head(key)
         assert head is not None
-        rules = head.facts.found if head.facts else ()
         family = RunQuery.of_family(head.account, head.region, head.family)
-        found = [row for rule in rules for row in history.runs(RunQuery.of_rule(rule))]
+        found = [row for rule in head.found_rules for row in history.runs(RunQuery.of_rule(rule))]
         asked[head.job] = {
             "head": head,
             "audit": history.audit(key),

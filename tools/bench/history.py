@@ -36,7 +36,8 @@ from sageaudit.adapters.history.sort_keys import run_id
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.history.stored_document import digest_of
 from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
-from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Head, JobKey, Recorded
+from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Recorded
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History
 from sageaudit.queries import answer
@@ -116,7 +117,7 @@ def _renamed(one: Entry, number: int, ended: datetime, chance: random.Random) ->
 
 def fill(history: History, entries: Iterable[Entry]) -> None:
     """Records them, each with the earlier runs of its family that it was judged by."""
-    newest: dict[str, deque[Head]] = defaultdict(lambda: deque(maxlen=FAMILY_RUNS))
+    newest: dict[str, deque[AuditSummary]] = defaultdict(lambda: deque(maxlen=FAMILY_RUNS))
     for entry in entries:
         of_family = newest[entry.document["job"]["family"] or ""]
         head = history.record(replace(entry, compared=tuple(of_family))).head

@@ -15,6 +15,7 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack
 from sageaudit.cli.support.history.asking import rule_named
 from sageaudit.cli.support.history.histories import HistorySource, open_history
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.by import by, since_of
@@ -24,17 +25,16 @@ from sageaudit.queries.lists import Lists
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.names import named
 from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.rows import AuditRow
+from sageaudit.queries.rows import RuleFinding
 from sageaudit.queries.total import Total
 from sageaudit.queries.window import window
 
 _MONTH = "30d"
 
 
-class FilterWords(TypedDict, total=False):
+class AuditFilters(TypedDict, total=False):
     """Which audits a question is about; a filter that is not given leaves out none."""
 
-    rule: str | None
     family: str | None
     """Its last part is enough, where no other family ends in it."""
     owner: str | None
@@ -66,6 +66,12 @@ class FilterWords(TypedDict, total=False):
     """Which part of the bill is avoidable or lost."""
     min_hours: Decimal | int | str | None
     """From start to end."""
+
+
+class FilterWords(AuditFilters, total=False):
+    """The same of sums, which may be of what one rule found."""
+
+    rule: str | None
 
 
 class AuditHistory:
@@ -119,23 +125,47 @@ class AuditHistory:
         until: str | None = None,
         *,
         sort: str = "newest",
-        **filters: Unpack[FilterWords],
-    ) -> tuple[AuditRow, ...]:
-        """The newest audits of jobs that ended in this time; with `rule`, that rule's findings.
+        **filters: Unpack[AuditFilters],
+    ) -> tuple[AuditSummary, ...]:
+        """The newest audits of jobs that ended in this time.
 
         `sort`: newest, waste, total, avoidable, lost, possible or idle. A roll-up (a tuning job)
         has only the dollars that it adds itself, so that columns add up to the sums.
         """
-        lists, question = self._asked(since, until, sort, filters)
-        return tuple(answer.all_rows(lists, question, with_heads=question.rule is not None))
+        lists, question = self._asked(since, until, sort, {**filters})
+        if question.rule is not None:
+            raise BadUsage("audits are of all rules: findings(rule) has what one found")
+        return tuple(answer.all_audits(lists, question))
 
-    def audit(self, job: AuditRow | str, *, version: int | None = None) -> AuditDocument | None:
+    def findings(
+        self,
+        rule: str,
+        since: str = _MONTH,
+        until: str | None = None,
+        *,
+        sort: str = "newest",
+        **filters: Unpack[AuditFilters],
+    ) -> tuple[RuleFinding, ...]:
+        """What a rule, by its name or id, found in these audits, each with its audit's summary.
+
+        `sort`: newest, or waste for the largest saving first.
+        """
+        lists, question = self._asked(since, until, sort, {**filters, "rule": rule})
+        return tuple(answer.all_findings(lists, question, question.rule or rule, with_heads=True))
+
+    def audit(
+        self, job: AuditSummary | RuleFinding | str, *, version: int | None = None
+    ) -> AuditDocument | None:
         """The audit of a row, or of a job by its name or ARN; None where there is none.
 
         `version`: an earlier one. Raises JobNotFound for a name that no job has.
         """
         history = self._source.history
-        key = job.key if isinstance(job, AuditRow) else find(history, Wanted(job)).key
+        key = (
+            job.key
+            if isinstance(job, AuditSummary | RuleFinding)
+            else find(history, Wanted(job)).key
+        )
         return history.audit(key, version)
 
     def by(
@@ -179,7 +209,7 @@ class AuditHistory:
         since: str,
         until: str | None,
         sort: str,
-        filters: FilterWords,
+        filters: Mapping[str, Any],
         *,
         with_today: bool = True,
     ) -> tuple[Lists, Question]:

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.billed_time import billed_seconds
 from sageaudit.domain.job.failure import LIMIT_REACHED
 from sageaudit.domain.job.job import Job, Phase
@@ -155,17 +154,17 @@ class FinishedRuns:
         return max(self.all, default=None)
 
 
-def finished_like(job: Job, runs: Iterable[EarlierRun]) -> FinishedRuns:
+def finished_like(job: Job, runs: Iterable[AuditSummary]) -> FinishedRuns:
     """The runs that took as long as their work does, or were ended by their limit."""
     if len(job.groups) != 1:
         return FinishedRuns()
     own = (job.kind.value, job.groups[0].instance_type, job.groups[0].count)
     like = [
-        (run.status == "Completed", run.facts.elapsed_s)
+        (run.status == "Completed", run.elapsed_s)
         for run in runs
-        if (run.kind, run.facts.instance_type, run.facts.instance_count) == own
-        and (run.status == "Completed" or run.facts.reason_class == LIMIT_REACHED)
-        and run.facts.elapsed_s
+        if (run.kind, run.instance_type, run.instance_count) == own
+        and (run.status == "Completed" or run.reason == LIMIT_REACHED)
+        and run.elapsed_s
     ]
     return FinishedRuns(
         tuple(seconds for _, seconds in like if seconds),

@@ -7,13 +7,14 @@ from datetime import datetime
 from itertools import islice
 
 from sageaudit.domain.advice.advice import Advice, Decision, advices_of, dearest_first
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.queries.columns import fitting
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question
-from sageaudit.queries.rows import AuditRow, audit_row
+from sageaudit.queries.rows import listed
 
-Advised = tuple[AuditRow, list[Advice]]
+Advised = tuple[AuditSummary, list[Advice]]
 """The newest run of a family, and the family's advices."""
 
 
@@ -35,7 +36,7 @@ def by_family(
     for account, region, family in sorted({(row.account, row.region, row.name) for row in rows}):
         of_family = lists.family(account, region, family or "", lists.window.until)
         if runs := [*islice(of_family, most_runs)]:
-            yield audit_row(runs[0]), advices_of(runs, decisions, now)
+            yield listed(runs[0]), advices_of(runs, decisions, now)
 
 
 def of_question(found: Iterator[Advised] | list[Advised], question: Question) -> Iterator[Advice]:

@@ -8,23 +8,27 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import islice, takewhile
+from typing import TypeVar
 
-from sageaudit.domain.audit.record import FindingRow, Head
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
 from sageaudit.queries.columns import fitting, of_head
 from sageaudit.queries.lists import Lists, place
 from sageaudit.queries.question import COUNTS, TIMES, Question, Sort
 from sageaudit.queries.rows import (
-    AuditRow,
+    RuleFinding,
     amount,
-    audit_row,
-    finding_row,
     head_amount,
+    listed,
     needs_head,
+    rule_finding,
 )
 
 _LARGEST_PAGE = 1_000
+ListRow = AuditSummary | RuleFinding
+"""The latter in lists of one rule."""
+Row = TypeVar("Row", AuditSummary, RuleFinding, ListRow)
 _Rank = tuple[Decimal, tuple[datetime, str]]
 
 
@@ -32,8 +36,14 @@ _Rank = tuple[Decimal, tuple[datetime, str]]
 class AnswerPage:
     """The first rows of an answer, and whether there are more."""
 
-    rows: tuple[AuditRow, ...]
+    rows: tuple[ListRow, ...]
     more: bool
+
+    @property
+    def rollup_kinds(self) -> set[str]:
+        """The kinds of the rows that are of roll-ups."""
+        audits = (row.summary if isinstance(row, RuleFinding) else row for row in self.rows)
+        return {audit.kind for audit in audits if audit.rollup}
 
 
 def page(
@@ -61,10 +71,28 @@ def page(
     return AnswerPage(shown, len(shown) == limit and next(rows, None) is not None)
 
 
-def all_rows(lists: Lists, question: Question, *, with_heads: bool = False) -> Iterator[AuditRow]:
+def all_rows(lists: Lists, question: Question, *, with_heads: bool = False) -> Iterator[ListRow]:
     """Every row, read while they are consumed; an order by an amount holds all rows in memory."""
+    if question.rule is None:
+        return all_audits(lists, question)
+    return all_findings(lists, question, question.rule, with_heads=with_heads)
+
+
+def all_audits(lists: Lists, question: Question) -> Iterator[AuditSummary]:
+    """The same of a question without a rule."""
     _check(question)
-    rows = _rows(lists, question, with_heads=with_heads)
+    return _in_order(_audits(lists, question), question)
+
+
+def all_findings(
+    lists: Lists, question: Question, rule: str, *, with_heads: bool
+) -> Iterator[RuleFinding]:
+    """The same of a question with a rule."""
+    _check(question)
+    return _in_order(_findings(lists, question, rule, with_heads=with_heads), question)
+
+
+def _in_order(rows: Iterator[Row], question: Question) -> Iterator[Row]:
     return rows if question.sort is Sort.NEWEST else iter(_best(rows, question))
 
 
@@ -79,31 +107,34 @@ def _check(question: Question) -> None:
         )
 
 
-def _rows(lists: Lists, question: Question, *, with_heads: bool) -> Iterator[AuditRow]:
+def _rows(lists: Lists, question: Question, *, with_heads: bool) -> Iterator[ListRow]:
     if question.rule is None:
-        return filter(fitting(question), map(audit_row, lists.heads(question)))
-    findings = lists.findings(question.rule)
-    return _with_heads(lists, question, findings, all_heads=with_heads or of_head(question))
+        return _audits(lists, question)
+    return _findings(lists, question, question.rule, with_heads=with_heads)
 
 
-def _with_heads(
-    lists: Lists, question: Question, findings: Iterator[FindingRow], *, all_heads: bool
-) -> Iterator[AuditRow]:
+def _audits(lists: Lists, question: Question) -> Iterator[AuditSummary]:
+    return filter(fitting(question), map(listed, lists.heads(question)))
+
+
+def _findings(
+    lists: Lists, question: Question, rule: str, *, with_heads: bool
+) -> Iterator[RuleFinding]:
     """The findings that fit; a head is read only where the finding itself leaves a doubt."""
-    fits = fitting(question)
-    for found in findings:
-        row = finding_row(found, None)
+    fits, all_heads = fitting(question), with_heads or of_head(question)
+    for found in lists.findings(rule):
+        row = rule_finding(found, None)
         doubtful = needs_head(found)
         if not doubtful and not fits(row):
             continue
         if doubtful or all_heads:
             lists.read.rows += 1
-            row = finding_row(found, lists.history.head(found.key))
+            row = rule_finding(found, lists.history.head(found.key))
         if fits(row):
             yield row
 
 
-def _best(rows: Iterator[AuditRow], question: Question) -> list[AuditRow]:
+def _best(rows: Iterator[Row], question: Question) -> list[Row]:
     """All rows in an order by an amount, those of the same amount newest first."""
     return sorted(rows, key=lambda row: (amount(row, question.sort), place(row)), reverse=True)
 
@@ -120,13 +151,15 @@ class _Cell:
     family: str | None
 
 
-def _ranked(lists: Lists, question: Question, wanted: int, *, above_zero: bool) -> list[AuditRow]:
+def _ranked(
+    lists: Lists, question: Question, wanted: int, *, above_zero: bool
+) -> list[AuditSummary]:
     """The `wanted` first rows in an order by dollars.
 
     Reads the days of families from the dearest on, and stops when no day left can have a row that
     comes before those found: no job has more dollars than its family had on that day.
     """
-    best: list[tuple[_Rank, AuditRow]] = []
+    best: list[tuple[_Rank, AuditSummary]] = []
     fits = fitting(question)
     for cell in sorted(_cells(lists, question), key=lambda c: (c.usd, c.day), reverse=True):
         if len(best) == wanted:
@@ -140,7 +173,7 @@ def _ranked(lists: Lists, question: Question, wanted: int, *, above_zero: bool) 
             full = len(best) == wanted
             if (above_zero and not rank[0]) or (full and rank <= best[0][0]):
                 continue
-            row = audit_row(head)
+            row = listed(head)
             if fits(row):
                 (heapq.heapreplace if full else heapq.heappush)(best, (rank, row))
     return [row for _, row in sorted(best, key=lambda pair: pair[0], reverse=True)]
@@ -162,7 +195,7 @@ def _cells(lists: Lists, question: Question) -> Iterator[_Cell]:
             yield _Cell(usd, day, jobs, account, region, family)
 
 
-def _of_cell(lists: Lists, question: Question, cell: _Cell) -> Iterator[Head]:
+def _of_cell(lists: Lists, question: Question, cell: _Cell) -> Iterator[AuditSummary]:
     begin = datetime.combine(cell.day, time(), UTC)
     before = min(begin + timedelta(days=1), lists.window.until)
     day = replace(lists, page_size=cell.jobs + 1)

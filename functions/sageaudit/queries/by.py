@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, time
 from decimal import Decimal
-from itertools import chain, islice, product
+from itertools import chain, islice
 from typing import Any
 
-from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, Sums, added
 from sageaudit.domain.reconcile.audited_lines import HOURS, unit_of
 from sageaudit.queries import answer
@@ -29,20 +29,18 @@ from sageaudit.queries.periods import (
     window_of,
 )
 from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.rows import AuditRow, audit_row
+from sageaudit.queries.rows import listed
 from sageaudit.queries.total import (
-    ADDED_OF_RUNS,
+    JobPart,
     Total,
     of_runs,
-    percent,
     ranked,
-    total_of,
     with_shares,
 )
 
 Values = tuple[str | None, ...]
-_Part = tuple[Values, date, Sums, AuditRow | None]
-_Days = dict[date, list[tuple[Sums, AuditRow | None]]]
+_Part = tuple[Values, date, Sums, JobPart | None]
+_Days = dict[date, list[tuple[Sums, JobPart | None]]]
 """Sums of a day, or of one job of it."""
 _OF_FINDINGS = (
     *("avoidable_usd", "avoidable_up_to_usd", "lost_usd", "lost_up_to_usd", "waste_usd"),
@@ -88,8 +86,7 @@ def by(
     rows = ranked(filter(_has_any, totals), question.sort)
     order = (Sort.WASTE if question.sort is Sort.NEWEST else question.sort).field
     if SUMMED["usage_type"] in names:
-        unknown: dict[str, Any] = dict.fromkeys(_OF_WHOLE_JOBS)
-        rows = [replace(row, **unknown) for row in rows]
+        rows = [replace(row, of_usage=True) for row in rows]
         order = Sort.TOTAL.field if order in _OF_WHOLE_JOBS else order
     in_common = SUMMED["rule"] in names and order not in _OF_FINDINGS
     return rows if in_common or order.endswith("_percent") else [*with_shares(rows, order)]
@@ -124,8 +121,7 @@ class _Timeline:
         every = _between(self.every, first, last, of_rules=False)
         if self.days and every.avoidable_usd is not None:
             return total
-        known: dict[str, Any] = {name: getattr(total, name) or None for name in _OF_FINDINGS}
-        return replace(total, **known)
+        return replace(total, unjudged=True)
 
 
 def _periods(
@@ -178,7 +174,6 @@ def _period(line: _Timeline, length: Length, first: date, today: date, covered: 
         earlier = line.between(before, last - ONE_DAY)
     if not over and so_far > 1:
         projected_usd = _projected(line, first, today, days)
-    total_usd, waste_usd = (earlier.total_usd, earlier.waste_usd) if earlier else (None, None)
     return replace(
         now,
         before=earlier,
@@ -188,11 +183,6 @@ def _period(line: _Timeline, length: Length, first: date, today: date, covered: 
         days=min(so_far, days),
         over=over,
         projected_usd=projected_usd,
-        total_before_usd=total_usd,
-        spend_qualifier_before=earlier.spend_qualifier if earlier else None,
-        total_change_percent=percent(now.total_usd, total_usd),
-        waste_before_usd=waste_usd,
-        waste_change_percent=percent(now.waste_usd, waste_usd),
     )
 
 
@@ -214,11 +204,11 @@ def _between(days: _Days, first: date, last: date, *, of_rules: bool) -> Total:
     return _total(parts, of_rules=of_rules)
 
 
-def _total(parts: Iterable[tuple[Sums, AuditRow | None]], *, of_rules: bool) -> Total:
+def _total(parts: Iterable[tuple[Sums, JobPart | None]], *, of_rules: bool) -> Total:
     every = [*parts]
     rows = [row for _, row in every if row]
     more = of_runs(rows) if len(rows) == len(every) else {}
-    return total_of(added([sums for sums, _ in every]), of_rules=of_rules, **more)
+    return Total(sums=added([sums for sums, _ in every]), of_rules=of_rules, **more)
 
 
 def _named(names: Sequence[Column], values: Values) -> dict[str, Any]:
@@ -283,18 +273,18 @@ def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Ite
     tags: set[str] = set()
     read = 0
     for read, head in enumerate(lists.heads(asked), 1):  # noqa: B007 - used after the loop
-        row = audit_row(head)
+        row = listed(head)
         tags |= row.tags.keys()
         if not fits(row) or (found is not None and head.key not in found):
             continue
         day = head.ended_at.astimezone(UTC).date()
-        parts = [(head.sums, row)]
+        parts = [JobPart(row, head.sums)]
         if wanted is not None or SUMMED["rule"] in names:
-            parts = [*_by_rule(head, row, wanted)]
+            parts = [*_by_rule(row, wanted)]
         if SUMMED["usage_type"] in names:
-            parts = [*_by_usage_type(head, parts)]
-        for sums, part in parts:
-            yield tuple(column.of(part) for column in names), day, sums, part
+            parts = [*_by_usage_type(parts)]
+        for part in parts:
+            yield tuple(part.value(column) for column in names), day, part.sums, part
     of_tags = [column for column in names if column.tag]
     known = tags if read or not of_tags else _newest_tags(lists)
     for column in of_tags:
@@ -302,34 +292,25 @@ def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Ite
             raise no_column(column.name, known)
 
 
-def _by_rule(head: Head, row: AuditRow, wanted: str | None) -> Iterator[tuple[Sums, AuditRow]]:
+def _by_rule(row: AuditSummary, wanted: str | None) -> Iterator[JobPart]:
     """The job once for each rule that found something in it, or for the wanted one."""
-    for rule in head.sums.rules if wanted is None else {wanted} & {*head.sums.rules}:
-        sums = replace(head.sums, rules={rule: head.sums.rules[rule]})
-        yield sums, replace(row, rule=rule)
+    for rule in row.sums.rules if wanted is None else {wanted} & {*row.sums.rules}:
+        yield JobPart(row, replace(row.sums, rules={rule: row.sums.rules[rule]}), rule=rule)
 
 
-def _by_usage_type(
-    head: Head, parts: Iterable[tuple[Sums, AuditRow]]
-) -> Iterator[tuple[Sums, AuditRow]]:
+def _by_usage_type(parts: Iterable[JobPart]) -> Iterator[JobPart]:
     """The job once for each usage type of its bill, with that part of its dollars alone."""
-    costs, quantities = head.usage_costs or {}, head.usage_quantities or {}
-    for (sums, row), (name, usd) in product(parts, costs.items()):
-        part = Sums(
-            jobs=sums.jobs,
-            failed=sums.failed,
-            unpriced=int(usd is None),
-            upper_bounds=sums.upper_bounds,
-            estimated=sums.estimated if unit_of(name) == HOURS else 0,
-            total_usd=usd or Decimal(0),
-        )
-        own: dict[str, Any] = {
-            **dict.fromkeys(ADDED_OF_RUNS),
-            "total_usd": usd,
-            "usage_type": name,
-            "usage_quantity": quantities.get(name),
-        }
-        yield part, replace(row, **own)
+    for part in parts:
+        for name, usd in (part.summary.usage_costs or {}).items():
+            sums = Sums(
+                jobs=part.sums.jobs,
+                failed=part.sums.failed,
+                unpriced=int(usd is None),
+                upper_bounds=part.sums.upper_bounds,
+                estimated=part.sums.estimated if unit_of(name) == HOURS else 0,
+                total_usd=usd or Decimal(0),
+            )
+            yield replace(part, sums=sums, usage_type=name)
 
 
 def _newest_tags(lists: Lists) -> set[str] | None:

@@ -19,7 +19,7 @@ from sageaudit.queries.columns import Column
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import audited_days, first_covered, window_of
 from sageaudit.queries.question import Question
-from sageaudit.queries.total import Total, percent, together, total_of
+from sageaudit.queries.total import Total, percent, together
 from sageaudit.queries.window import Window
 
 
@@ -99,7 +99,7 @@ def changes(
     earlier = lists.within(window_before(lists.window))
     covered = covers_before(lists, question)
     now, before = (_by_name(of, question, column, today) for of in (lists, earlier))
-    none = total_of(Sums())
+    none = Total(sums=Sums())
     names = {*now, *(name for name, total in before.items() if covered or total.jobs)}
     older: set[Any] = set()
     if covered and now.keys() - before:

@@ -14,6 +14,8 @@ from enum import Enum
 from typing import Any
 
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.record import FindingRow
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.failure_words import CLASSES
@@ -24,7 +26,7 @@ from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
 from sageaudit.queries.periods import Length
 from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.rows import NEVER_STARTED, AuditRow
+from sageaudit.queries.rows import NEVER_STARTED, RuleFinding
 from sageaudit.queries.window import Window
 
 _RUNNING = frozenset({"Inprogress", "Running", "Stopping", "Starting", "Pending"})
@@ -32,7 +34,7 @@ _STATUSES = ("Completed", "Failed", "Stopped", NEVER_STARTED)
 _HOUR_S = 3600
 TAG = "tag_"
 """Begins the field of a cost tag; in `by`, the tag's name is enough where no column has it."""
-Fits = Callable[[AuditRow, Any], bool]
+Fits = Callable[[AuditSummary, Any], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,8 @@ class Column:
     """A column of audits, or another filter (`summed` False).
 
     `field`: of a row, where it has another name. `read` makes the filter's value of a text, and
-    `fits` compares a row with it. `of_head`: a finding does not tell it. `scope`: the daily sums by
+    `fits` compares a summary with it, `fits_finding` a finding, where that has what is asked for.
+    `of_head`: a finding does not tell it. `scope`: the daily sums by
     it. `words`: the only values that it has. `unit`: of an amount. Without `help` it is no filter.
     """
 
@@ -49,6 +52,7 @@ class Column:
     field: str = ""
     read: Callable[[str], Any] = str
     fits: Fits | None = None
+    fits_finding: Callable[[FindingRow, Any], bool] | None = None
     words: tuple[str, ...] = ()
     scope: Scope | None = None
     of_head: bool = False
@@ -66,10 +70,14 @@ class Column:
         """The value that a row has."""
         return row.tags.get(self.name) if self.tag else getattr(row, self.key)
 
-    def keeps(self, row: AuditRow, wanted: Any) -> bool:
+    def keeps(self, row: AuditSummary | RuleFinding, wanted: Any) -> bool:
         """Whether a row passes this filter; what is not read yet of an audit passes."""
-        if self.of_head and row.version is None:
-            return True
+        if isinstance(row, RuleFinding):
+            if self.fits_finding:
+                return self.fits_finding(row.finding, wanted)
+            if self.of_head and not row.is_read:
+                return True
+            row = row.summary
         return bool(self.fits(row, wanted) if self.fits else self.of(row) == wanted)
 
 
@@ -81,15 +89,17 @@ def _word(text: str) -> str:
     return word
 
 
-def _of_status(row: AuditRow, wanted: str) -> bool:
-    return (row.status or "").lower() == wanted.lower()
+def _of_status(row: AuditSummary, wanted: str) -> bool:
+    return row.status.lower() == wanted.lower()
 
 
 def _of_type(text: str) -> str:
     return f"ml.{text.removeprefix('ml.')}"
 
 
-def _least(amount: Callable[[AuditRow], Decimal | None], unit: str, example: str) -> dict[str, Any]:
+def _least(
+    amount: Callable[[AuditSummary], Decimal | None], unit: str, example: str
+) -> dict[str, Any]:
     """A filter by the least amount; `read` raises ValueError for what is none."""
 
     def read(text: object) -> Decimal:
@@ -101,11 +111,14 @@ def _least(amount: Callable[[AuditRow], Decimal | None], unit: str, example: str
             raise ValueError(f"is not an amount in {unit}, such as {example}")
         return least
 
-    def fits(row: AuditRow, wanted: Decimal) -> bool:
-        known = amount(row)
-        return known is not None and known >= wanted
+    def fits(row: AuditSummary, wanted: Decimal) -> bool:
+        return _reaches(amount(row), wanted)
 
     return {"read": read, "fits": fits, "unit": unit, "summed": False}
+
+
+def _reaches(usd: Decimal | None, least: Decimal) -> bool:
+    return usd is not None and usd >= least
 
 
 def _number(text: object) -> int:
@@ -127,21 +140,17 @@ def _tags(given: Any) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _of_tags(row: AuditRow, wanted: Mapping[str, str]) -> bool:
+def _of_tags(row: AuditSummary, wanted: Mapping[str, str]) -> bool:
     return all(
         name in row.tags and (row.tags[name] or "") == value for name, value in wanted.items()
     )
 
 
-def _severe(row: AuditRow, wanted: Severity) -> bool:
+def _severe(row: AuditSummary, wanted: Severity) -> bool:
     return row.severity is not None and row.severity.rank >= wanted.rank
 
 
-def _waste_usd(row: AuditRow) -> Decimal | None:
-    return row.waste_usd if row.rule is None else row.saving_usd
-
-
-def _hours(row: AuditRow) -> Decimal | None:
+def _hours(row: AuditSummary) -> Decimal | None:
     return None if row.duration_s is None else Decimal(row.duration_s) / _HOUR_S
 
 
@@ -150,7 +159,7 @@ def _reason(text: str) -> str:
     return next((word for word in CLASSES if word.lower() == text.lower()), text)
 
 
-def _of_image(row: AuditRow, wanted: str) -> bool:
+def _of_image(row: AuditSummary, wanted: str) -> bool:
     """A text anywhere in the name; NAME:TAG is all of the last part, or more of the path."""
     image, text = (row.image or "").lower(), wanted.lower()
     return f"/{image}".endswith(f"/{text}") if ":" in text else text in image
@@ -161,7 +170,10 @@ def _enum(kind: type[Enum]) -> dict[str, Any]:
 
 
 COLUMNS = (
-    Column("rule", "Findings of this rule, by name or id."),
+    Column(
+        "rule", "Findings of this rule, by name or id.",
+        fits_finding=lambda finding, rule: finding.rule == rule,
+    ),
     Column(
         "family", "Jobs of this family; its last part is enough.", scope=Scope.FAMILY,
         fits=lambda row, name: name in {row.family, shared_name(row.family)},
@@ -207,7 +219,8 @@ COLUMNS = (
     ),
     Column(
         "min_usd", "Jobs with as many avoidable and lost dollars.",
-        **_least(_waste_usd, "USD", "0.50"),
+        fits_finding=lambda finding, least: _reaches(finding.saving_usd, least),
+        **_least(lambda row: row.waste_usd, "USD", "0.50"),
     ),
     Column(
         "min_percent", "Jobs of whose bill so much is avoidable or lost.", of_head=True,
@@ -255,7 +268,7 @@ def no_column(name: str, tags: set[str]) -> BadUsage:
     return BadUsage(f"there is no column {name!r}{near} the columns are {', '.join(known)}")
 
 
-def fitting(question: Question) -> Callable[[AuditRow], bool]:
+def fitting(question: Question) -> Callable[[AuditSummary | RuleFinding], bool]:
     """True for a row that passes every filter; what is not read yet of an audit passes."""
     asked = [(FILTERS[name], wanted) for name, wanted in question.filters.items()]
     return lambda row: all(column.keeps(row, wanted) for column, wanted in asked)

@@ -9,17 +9,18 @@ from datetime import UTC, date, datetime, time, timedelta
 from itertools import chain, takewhile
 from typing import TypeVar
 
-from sageaudit.domain.audit.record import FindingRow, Head, RunIndex, RunQuery
+from sageaudit.domain.audit.record import FindingRow, RunIndex, RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.job.family import shared_name
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
 from sageaudit.ports import History
 from sageaudit.queries.question import Question
-from sageaudit.queries.rows import AuditRow
+from sageaudit.queries.rows import RuleFinding
 from sageaudit.queries.window import Window
 
-Row = TypeVar("Row", Head, FindingRow)
+Row = TypeVar("Row", AuditSummary, FindingRow)
 _SHARED = tuple(f"{kind.value}/" for kind in JobKind if kind.row.rollup)
 """Begin the names that several roll-ups, each a family of its own, may share."""
 
@@ -48,7 +49,7 @@ class Lists:
         """The same lists between two other moments."""
         return replace(self, window=window)
 
-    def heads(self, question: Question) -> Iterator[Head]:
+    def heads(self, question: Question) -> Iterator[AuditSummary]:
         """The audits of the question's list, before its other filters."""
         before = self.window.until
         if question.index is RunIndex.FAMILY and question.family is not None:
@@ -63,11 +64,13 @@ class Lists:
         """The findings of one rule."""
         return self._rows([RunQuery.of_rule(rule)], self.window.until)
 
-    def family(self, account: str, region: str, family: str, before: datetime) -> Iterator[Head]:
+    def family(
+        self, account: str, region: str, family: str, before: datetime
+    ) -> Iterator[AuditSummary]:
         """The runs of one family."""
         return self._rows([RunQuery.of_family(account, region, family)], before)
 
-    def owner(self, owner: str, before: datetime) -> Iterator[Head]:
+    def owner(self, owner: str, before: datetime) -> Iterator[AuditSummary]:
         """The jobs of one owner."""
         return self._rows([RunQuery.of_owner(owner)], before)
 
@@ -97,7 +100,7 @@ class Lists:
             if not shared or shared_name(row.name or "") == name:
                 yield row
 
-    def _family(self, question: Question, family: str, before: datetime) -> Iterator[Head]:
+    def _family(self, question: Question, family: str, before: datetime) -> Iterator[AuditSummary]:
         """The runs of a family in each account and region that the daily sums know it in."""
         account, region = question.account, question.region
         if account is not None and region is not None and not family.startswith(_SHARED):
@@ -125,7 +128,7 @@ class Lists:
             yield row
 
 
-def place(row: Head | FindingRow | AuditRow) -> tuple[datetime, str]:
+def place(row: AuditSummary | FindingRow | RuleFinding) -> tuple[datetime, str]:
     """By this, rows of several lists sort as each list does: the newest has the largest."""
     return row.ended_at, f"{row.key.arn}#{row.key.created_at.timestamp():.3f}"
 
@@ -135,7 +138,9 @@ def _last_day(before: datetime) -> date:
     return (before - timedelta(microseconds=1)).date()
 
 
-def heads_of_period(history: History, period: Period, account: str | None = None) -> Iterator[Head]:
+def heads_of_period(
+    history: History, period: Period, account: str | None = None
+) -> Iterator[AuditSummary]:
     """The audits of jobs that ended in the period, of one account or of all, newest first."""
     window = Window(datetime.combine(period.since, time(), UTC), period.created_before)
     return Lists(history, window).heads(Question(window, account=account))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import islice
 
-from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.nearest import did_you_mean
@@ -40,7 +41,7 @@ class Wanted:
         ref = JobRef.from_arn(self.job)
         return ref.name if ref else self.job
 
-    def matches(self, head: Head) -> bool:
+    def matches(self, head: AuditSummary) -> bool:
         """Whether this run of the name is one of the job."""
         others = ((self.kind, head.kind), (self.account, head.account), (self.region, head.region))
         return all(wanted is None or wanted == value for wanted, value in others) and (
@@ -48,7 +49,7 @@ class Wanted:
         )
 
 
-def find(history: History, wanted: Wanted) -> Head:
+def find(history: History, wanted: Wanted) -> AuditSummary:
     """The newest run of the job.
 
     A name that a list cut with "…" is looked for among the newest jobs. Raises JobNotFound, or
@@ -82,7 +83,7 @@ def _near(history: History, wanted: Wanted) -> str:
     return did_you_mean(wanted.name, dict.fromkeys(head.job for head in newest))
 
 
-def _newest(history: History, wanted: Wanted) -> Iterator[Head]:
+def _newest(history: History, wanted: Wanted) -> Iterator[AuditSummary]:
     """The jobs of the account that ended in the last days of the history, newest first."""
     if (days := audited_days(history)) is None:
         return iter(())

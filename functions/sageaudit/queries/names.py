@@ -13,11 +13,11 @@ from sageaudit.output.text.notes import ROLL_UP_LABELS
 from sageaudit.output.text.untrusted import DOTS
 from sageaudit.ports import History
 from sageaudit.queries import answer
+from sageaudit.queries.answer import ListRow
 from sageaudit.queries.columns import FILTERS
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import audited_days
 from sageaudit.queries.question import Question
-from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.window import Window
 
 _NAMED = 5
@@ -66,7 +66,7 @@ def unmatched(lists: Lists, question: Question, option_of: Callable[[str], str] 
         "region": {row.region for row in accounts},
         "rule": {rule for row in accounts for rule in row.sums.rules},
     }
-    every: list[AuditRow] = []
+    every: list[ListRow] = []
     for name, wanted in question.filters.items():
         if name in {Scope.FAMILY, Scope.OWNER, Scope.TYPE}:
             sums[name] = {*_names(lists, Scope(name))}
@@ -83,7 +83,7 @@ def unmatched(lists: Lists, question: Question, option_of: Callable[[str], str] 
     return "each filter matches some audits, but none matches all of them"
 
 
-def _of_audits(rows: Sequence[AuditRow], name: str, wanted: Any) -> tuple[bool, set[str]]:
+def _of_audits(rows: Sequence[ListRow], name: str, wanted: Any) -> tuple[bool, set[str]]:
     """Whether an audit passes a filter, and the values of all of them."""
     column, known = FILTERS[name], {*FILTERS[name].words}
     for row in rows:

@@ -1,119 +1,53 @@
-"""Rows of lists: an audit as one flat row, or a finding with what is known of its audit."""
+"""Rows of lists: an audit's summary, or a finding beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from operator import attrgetter
 from typing import Any
 
-from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import FindingRow, Head, JobKey
+from sageaudit.domain.audit.record import NOT_NAMED, FindingRow
 from sageaudit.domain.audit.spend_qualifier import SpendQualifier
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums
-from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.queries.question import AMOUNTS, Sort
+from sageaudit.queries.question import Sort
 
-_ZERO, _HOUR_S = Decimal(0), 3600
-_INTERRUPTED = "Interrupted"
+_ZERO = Decimal(0)
+_OWN = (Sort.TOTAL, Sort.AVOIDABLE, Sort.LOST)
+"""Amounts of a roll-up that its summary has of its training jobs."""
 NEVER_STARTED = "Never started"
 """The status of jobs that failed or were stopped before their start; no word of AWS."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditRow:
-    """The newest audit of one job. Unknown values are None.
+@dataclass(frozen=True, slots=True)
+class RuleFinding:
+    """A finding in a list of one rule, with its audit's summary.
 
-    A roll-up (`rollup`: a tuning or AutoML job) repeats the dollars of its jobs, so its amounts are
-    only what it adds itself: the columns of any list add up to the daily sums. The fields from
-    `rule` on are those of a finding, in lists of one rule.
+    The summary's severity, and whether its dollars are estimates, are the finding's. `is_read`:
+    else the summary has only what the finding itself tells.
     """
 
-    key: JobKey
-    ended_at: datetime
-    job: str
-    kind: str
-    status: str | None
-    account: str
-    region: str
-    family: str
-    owner: str | None
-    rollup: bool = False
-    total_usd: Decimal | None = None
-    avoidable_usd: Decimal | None = None
-    lost_usd: Decimal | None = None
-    lost_up_to_usd: Decimal | None = None
-    waste_usd: Decimal | None = None
-    possible_usd: Decimal | None = None
-    possible_incomplete: bool | None = None
-    """Whether more may be possible than `possible_usd`: a finding's dollars are not known."""
-    idle_usd: Decimal | None = None
-    top_rule: str | None = None
-    severity: Severity | None = None
-    findings: int | None = None
-    judged: Judged | None = None
-    settled: bool | None = None
-    spend_qualifier: SpendQualifier | None = None
-    """How exactly `total_usd` is known: `upper_bound` and `incomplete` (a lower bound) say why."""
-    estimated: bool = False
-    incomplete: bool | None = None
-    upper_bound: bool | None = None
-    unauditable: str | None = None
-    instance_type: str | None = None
-    instance_count: int | None = None
-    purchase: str | None = None
-    image: str | None = None
-    tags: Mapping[str, str | None] = field(default_factory=dict)
-    """The values of the policy's cost tags."""
-    duration_s: int | None = None
-    waiting_s: int | None = None
-    """From creation to start; of a job that never started, until it was given up."""
-    interrupted_s: int | None = None
-    """For how long a spot job waited for capacity again."""
-    reason: str | None = None
-    """The kind of failure of a job that failed or was stopped."""
-    instance_hours: Decimal | None = None
-    """Billed, of all instances together."""
-    gpu_hours: Decimal | None = None
-    """The same of all GPUs, and those that were not used; None where that could not be judged."""
-    idle_gpu_hours: Decimal | None = None
-    storage_usd: Decimal | None = None
-    warm_pool_usd: Decimal | None = None
-    spot_saved_usd: Decimal | None = None
-    usage_type: str | None = None
-    usage_quantity: Decimal | None = None
-    """Of a row by usage types: hours, or GB-months of volumes."""
-    version: int | None = None
-    ruleset: str | None = None
-    policy: str | None = None
-    rule: str | None = None
-    rule_id: str | None = None
-    confidence: Confidence | None = None
-    bucket: Bucket | None = None
-    saving_usd: Decimal | None = None
-    saving_up_to_usd: Decimal | None = None
-    saving_alone_usd: Decimal | None = None
-    summary: str | None = None
-    fix: str | None = None
+    finding: FindingRow
+    summary: AuditSummary
+    is_read: bool
 
     @property
-    def waste_percent(self) -> Decimal | None:
-        """Which part of the bill is avoidable or lost."""
-        waste_usd, total_usd = self.waste_usd, self.total_usd
-        return None if waste_usd is None or not total_usd else 100 * waste_usd / total_usd
+    def key(self) -> JobKey:
+        """Its run."""
+        return self.finding.key
 
     @property
-    def arn(self) -> str | None:
-        """None where a recording names none."""
-        return self.key.arn if self.key.arn.startswith("arn:") else None
+    def ended_at(self) -> datetime:
+        """When its run ended."""
+        return self.finding.ended_at
 
     @property
-    def created_at(self) -> datetime:
-        """When the run was created; its start where that is not known."""
-        return self.key.created_at
+    def tags(self) -> Any:
+        """The values of the policy's cost tags."""
+        return self.summary.tags
 
 
 OF_A_FINDING = frozenset(
@@ -126,99 +60,51 @@ OF_A_FINDING = frozenset(
 """The fields that a list of one rule knows without reading the audit's head."""
 
 
-_SAME = sorted(
-    {of.name for of in fields(Head)}
-    & {of.name for of in fields(AuditRow)} - {"estimated", "incomplete", "spend_qualifier"}
-)
-"""Fields that a row has as its head does."""
-_same_of = attrgetter(*_SAME)
+def listed(head: AuditSummary) -> AuditSummary:
+    """An audit as lists show it.
 
-
-def audit_row(head: Head) -> AuditRow:
-    """The row of an audit."""
-    values: dict[str, Any] = dict(zip(_SAME, _same_of(head), strict=True))
-    facts, sums = head.facts, head.sums
-    values |= _amounts(head)
-    if _never_started(head) and not head.rollup:
-        waited = _whole(sum(facts.phase_s.values()) or None) if facts else None
-        values |= {"status": NEVER_STARTED, "judged": None, "waiting_s": waited}
-    return AuditRow(
-        **values,
-        findings=len(head.finding_ids),
-        estimated=bool(head.estimated),
-        spend_qualifier=SpendQualifier.EXACT if head.rollup else head.spend_qualifier,
-        incomplete=bool(head.incomplete),
-        possible_incomplete=bool(sums.possible_unknown),
-        upper_bound=bool(sums.upper_bounds),
-        instance_type=facts.instance_type if facts else None,
-        instance_count=facts.instance_count if facts else None,
-        purchase=facts.purchase.value if facts else None,
-        interrupted_s=_whole(facts.phase_s.get(_INTERRUPTED)) if facts else None,
-        reason=facts.reason_class if facts else None,
-        instance_hours=_hours(head.instance_s),
-        gpu_hours=_hours(head.gpu_s),
-        idle_gpu_hours=_hours(head.idle_gpu_s),
-    )
-
-
-def _amounts(head: Head) -> dict[str, Decimal | None]:
-    """What of a row's dollars is not as its head has it."""
+    A roll-up (a tuning job) repeats the dollars of its training jobs, so it has only those that it
+    adds itself: the columns of any list add up to the daily sums.
+    """
     sums = head.sums
     if head.rollup:
-        own: dict[str, Decimal | None] = {f"{sort.value}_usd": sort.of(sums) for sort in AMOUNTS}
-        own["possible_usd"] = sums.known_possible_usd
-        return own | {"lost_up_to_usd": sums.lost_up_to_usd}
-    return {
-        "lost_up_to_usd": sums.known_lost_up_to_usd,
-        "waste_usd": _sum(head.avoidable_usd, head.lost_usd),
-        "possible_usd": sums.known_possible_usd,
-        "idle_usd": sums.known_idle_usd,
-    }
+        own: dict[str, Any] = {f"{sort}_usd": sort.of(sums) for sort in _OWN}
+        possible_usd = sums.known_possible_usd
+        exact = SpendQualifier.EXACT
+        return replace(head, possible_usd=possible_usd, spend_qualifier=exact, **own)
+    if head.possible_usd != sums.known_possible_usd:
+        head = replace(head, possible_usd=sums.known_possible_usd)
+    if not _never_started(head):
+        return head
+    waited_s = sum(head.phase_s.values()) or None
+    waiting_s = None if waited_s is None else round(waited_s)
+    return replace(head, status=NEVER_STARTED, judged=None, waiting_s=waiting_s)
 
 
-def _hours(seconds: int | None) -> Decimal | None:
-    return None if seconds is None else Decimal(seconds) / _HOUR_S
-
-
-def _whole(seconds: Decimal | None) -> int | None:
-    return None if seconds is None else round(seconds)
-
-
-def _never_started(head: Head) -> bool:
+def _never_started(head: AuditSummary) -> bool:
     """Whether a job ended before its start: it has no times, and its bill is known to be 0."""
-    if head.facts is None or head.total_usd is None:
+    if head.purchase is None or head.total_usd is None:
         return False
-    times = (head.facts.elapsed_s, head.facts.billable_s)
+    times = (head.elapsed_s, head.billable_s)
     return head.status != "Completed" and not head.total_usd and not any(times)
 
 
-def finding_row(finding: FindingRow, head: Head | None) -> AuditRow:
-    """The row of a finding, with its audit's fields where its head was read.
+def rule_finding(finding: FindingRow, head: AuditSummary | None) -> RuleFinding:
+    """The row of a finding, with its audit's summary where that was read.
 
     Of a roll-up, whose head must be read, the savings are those that no training job counts.
     """
-    ref = JobRef.from_arn(finding.key.arn)
-    row = audit_row(head) if head else _of_arn(finding, ref)
-    saving, up_to = finding.saving_usd, finding.saving_up_to_usd
+    summary = listed(head) if head else _of_arn(finding)
     if head is not None and head.rollup:
         own = head.sums.rules.get(finding.rule, RuleSums())
         has_dollars = finding.bucket is not Bucket.NONE
-        saving = own.known_usd(finding.bucket) if has_dollars else None
-        up_to = own.most_usd(finding.bucket) if has_dollars else None
-    return replace(
-        row,
-        severity=finding.severity,
-        estimated=bool(finding.estimated),
-        rule=finding.rule,
-        rule_id=finding.rule_id,
-        confidence=finding.confidence,
-        bucket=finding.bucket,
-        saving_usd=saving,
-        saving_up_to_usd=up_to,
-        saving_alone_usd=finding.saving_alone_usd,
-        summary=finding.summary,
-        fix=finding.fix,
-    )
+        finding = replace(
+            finding,
+            saving_usd=own.known_usd(finding.bucket) if has_dollars else None,
+            saving_up_to_usd=own.most_usd(finding.bucket) if has_dollars else None,
+        )
+    summary = replace(summary, severity=finding.severity, estimated=finding.estimated)
+    return RuleFinding(finding, summary, is_read=head is not None)
 
 
 def needs_head(finding: FindingRow) -> bool:
@@ -227,35 +113,33 @@ def needs_head(finding: FindingRow) -> bool:
     return ref is None or ref.kind.row.rollup is not None
 
 
-def _of_arn(finding: FindingRow, ref: JobRef | None) -> AuditRow:
-    return AuditRow(
+def _of_arn(finding: FindingRow) -> AuditSummary:
+    ref = JobRef.from_arn(finding.key.arn)
+    return AuditSummary(
         key=finding.key,
+        last_modified_at=finding.ended_at,
+        settled=False,
         ended_at=finding.ended_at,
         job=finding.job,
-        kind=ref.kind.value if ref else "unknown",
-        status=None,
-        account=ref.account if ref else "unknown",
-        region=ref.region if ref else "unknown",
+        kind=ref.kind.value if ref else NOT_NAMED,
+        status="",
+        account=ref.account if ref else NOT_NAMED,
+        region=ref.region if ref else NOT_NAMED,
         family=finding.family,
         owner=finding.owner,
+        rollup=False,
     )
 
 
-def amount(row: AuditRow, sort: Sort) -> Decimal:
+def amount(row: AuditSummary | RuleFinding, sort: Sort) -> Decimal:
     """What a row is sorted by; 0 if it is not known. A finding: its saving."""
-    if row.rule is not None:
-        return row.saving_usd or _ZERO
+    if isinstance(row, RuleFinding):
+        return row.finding.saving_usd or _ZERO
     return Decimal(getattr(row, sort.field) or 0)
 
 
-def head_amount(head: Head, sort: Sort) -> Decimal:
-    """The same of an audit's row, without the row where the head has the amount."""
+def head_amount(head: AuditSummary, sort: Sort) -> Decimal:
+    """The same of a stored summary, which is made a row of only where it has no such amount."""
     if sort is Sort.WASTE and not head.rollup:
         return (head.avoidable_usd or _ZERO) + (head.lost_usd or _ZERO)
-    return amount(audit_row(head), sort)
-
-
-def _sum(avoidable: Decimal | None, lost: Decimal | None) -> Decimal | None:
-    """The sum of what is known; 0 only where both are."""
-    sum_usd = (avoidable or _ZERO) + (lost or _ZERO)
-    return None if not sum_usd and (avoidable is None or lost is None) else sum_usd
+    return amount(listed(head), sort)

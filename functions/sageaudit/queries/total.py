@@ -12,12 +12,12 @@ from typing import Any
 
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.spend_qualifier import SpendQualifier
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums, added
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.reconcile.audited_lines import unit_of
-from sageaudit.queries.columns import SUMMED
+from sageaudit.queries.columns import SUMMED, Column
 from sageaudit.queries.question import Sort
-from sageaudit.queries.rows import AuditRow
 
 _ZERO = Decimal(0)
 
@@ -27,13 +27,10 @@ class Total:
     """The sums of the jobs with the same values of one or two columns, which come first.
 
     Counts are of jobs, without roll-ups. An amount is None where none of it is known; where a part
-    is not, `avoidable_unknown`, ... say of how many jobs. `spend_qualifier`: how exactly the total
-    is known. `judged_usd`:
-    the spend on jobs that could be judged. `top_rule`: the rule with the most avoidable and lost
-    dollars. What daily sums do not have (OF_RUNS) is known where each audit was read; medians are
-    of bills above $0, and of all waits. The fields from `first_day` on are those of a day, a week
-    or a month; an amount `before` is that of the period before, None where the history does not
-    cover it.
+    is not, `avoidable_unknown`, ... say of how many jobs. What daily sums do not have (OF_RUNS) is
+    known where each audit was read; medians are of bills above $0, and of all waits. The fields
+    from `first_day` on are those of a day, a week or a month; an amount `before` is that of the
+    period before, None where the history does not cover it.
     """
 
     family: str | None = None
@@ -52,36 +49,15 @@ class Total:
     instance_count: int | None = None
     tags: Mapping[str, str | None] = field(default_factory=dict)
     period: str | None = None
-    jobs: int
-    failed: int
-    total_usd: Decimal | None
-    judged_usd: Decimal | None
-    avoidable_usd: Decimal | None
-    lost_usd: Decimal | None
-    lost_up_to_usd: Decimal | None
-    waste_usd: Decimal | None
-    possible_usd: Decimal | None
-    idle_usd: Decimal | None
-    top_rule: str | None
-    unauditable: int
-    not_judged: int
-    partly_judged: int
-    avoidable_up_to_usd: Decimal | None = None
-    """The upper ends of what rules found; of all jobs' sums, only lost dollars have one."""
-    possible_up_to_usd: Decimal | None = None
-    unpriced: int
-    incomplete: int
-    upper_bounds: int
-    estimated: int
-    avoidable_unknown: int
-    lost_unknown: int
-    possible_unknown: int
-    idle_unknown: int
-    spend_qualifier: SpendQualifier
-    sums: Sums = field(default_factory=Sums, repr=False, compare=False)
-    """What it was made of; `of_rules`: the dollars of findings are those of `sums.rules`."""
-    of_rules: bool = field(default=False, repr=False, compare=False)
-    before: Total | None = field(default=None, repr=False, compare=False)
+    sums: Sums = field(repr=False)
+    of_rules: bool = field(default=False, repr=False)
+    """Whether the dollars of findings, and their counts, are those of `sums.rules`."""
+    of_usage: bool = field(default=False, repr=False)
+    """Whether they are parts of bills, which no finding has."""
+    unjudged: bool = field(default=False, repr=False)
+    """Whether a rule could not look at all of the jobs, so that dollars that it did not find are
+    not known."""
+    before: Total | None = field(default=None, repr=False)
     """The period before, as far as it is compared with."""
     share_percent: Decimal | None = None
     """Its part of the dollars of all rows (of its period), and that of all rows up to it."""
@@ -104,11 +80,177 @@ class Total:
     """False while the period lasts: it is then compared with as many days of the one before."""
     projected_usd: Decimal | None = None
     """The spend of a period that lasts, if each day left costs what the days that are over did."""
-    total_before_usd: Decimal | None = None
-    spend_qualifier_before: SpendQualifier | None = None
-    total_change_percent: Decimal | None = None
-    waste_before_usd: Decimal | None = None
-    waste_change_percent: Decimal | None = None
+
+    @property
+    def jobs(self) -> int:
+        """How many jobs."""
+        return self.sums.jobs
+
+    @property
+    def failed(self) -> int:
+        """Without those that never started."""
+        return self.sums.failed
+
+    @property
+    def unauditable(self) -> int:
+        """Jobs without an audit that says anything."""
+        return self.sums.unauditable
+
+    @property
+    def not_judged(self) -> int:
+        """Jobs of which nothing could be judged."""
+        return self.sums.not_judged
+
+    @property
+    def partly_judged(self) -> int:
+        """Jobs of which a part could be judged."""
+        return self.sums.partly_judged
+
+    @property
+    def unpriced(self) -> int:
+        """Jobs whose total is not known."""
+        return self.sums.unpriced
+
+    @property
+    def incomplete(self) -> int:
+        """Jobs whose known total lacks a part."""
+        return self.sums.incomplete
+
+    @property
+    def upper_bounds(self) -> int:
+        """Jobs whose total is an upper bound."""
+        return self.sums.upper_bounds
+
+    @property
+    def estimated(self) -> int:
+        """Jobs whose dollars rest on an estimated rate."""
+        return self.sums.estimated
+
+    @property
+    def idle_unknown(self) -> int:
+        """Jobs whose idle capacity has no known value."""
+        return self.sums.idle_unknown
+
+    @property
+    def avoidable_unknown(self) -> int:
+        """Jobs whose avoidable dollars are not known; of rules findings, as all that follow."""
+        return self._rules.avoidable_unknown if self.of_rules else self.sums.avoidable_unknown
+
+    @property
+    def lost_unknown(self) -> int:
+        """The same of lost dollars."""
+        return self._rules.lost_unknown if self.of_rules else self.sums.lost_unknown
+
+    @property
+    def possible_unknown(self) -> int:
+        """The same of possible ones, of which a part may be known."""
+        return self._rules.possible_unknown if self.of_rules else self.sums.possible_unknown
+
+    @property
+    def total_usd(self) -> Decimal | None:
+        """The spend."""
+        return self.sums.known_total_usd
+
+    @property
+    def spend_qualifier(self) -> SpendQualifier:
+        """How exactly the total is known."""
+        return self.sums.spend_qualifier
+
+    @property
+    def judged_usd(self) -> Decimal | None:
+        """The spend on jobs that could be judged."""
+        known = self.total_usd is not None and not self.of_usage
+        return self.sums.judged_usd if known else None
+
+    @property
+    def idle_usd(self) -> Decimal | None:
+        """The value of idle capacity."""
+        return None if self.of_usage else self.sums.known_idle_usd
+
+    @property
+    def top_rule(self) -> str | None:
+        """The rule with the most avoidable and lost dollars."""
+        ranked = () if self.of_usage else ranked_rules(self.sums)
+        return next((name for name, _ in ranked), None)
+
+    @property
+    def avoidable_usd(self) -> Decimal | None:
+        """Of all jobs; of rules, what their findings count."""
+        return self._found(self._known(Bucket.AVOIDABLE))
+
+    @property
+    def lost_usd(self) -> Decimal | None:
+        """The same of lost dollars."""
+        return self._found(self._known(Bucket.LOST))
+
+    @property
+    def possible_usd(self) -> Decimal | None:
+        """The same of possible ones."""
+        return self._found(self._known(Bucket.POSSIBLE))
+
+    @property
+    def avoidable_up_to_usd(self) -> Decimal | None:
+        """The upper ends of what rules found; of all jobs' sums, only lost dollars have one."""
+        return self._found(self._most(Bucket.AVOIDABLE, self.sums.known_avoidable_usd))
+
+    @property
+    def lost_up_to_usd(self) -> Decimal | None:
+        """The same of lost dollars."""
+        return self._found(self._most(Bucket.LOST, self.sums.known_lost_up_to_usd))
+
+    @property
+    def possible_up_to_usd(self) -> Decimal | None:
+        """The same of possible ones."""
+        return self._found(self._most(Bucket.POSSIBLE, self.sums.known_possible_usd))
+
+    @property
+    def waste_usd(self) -> Decimal | None:
+        """The avoidable and lost dollars that are known; 0 only where both are."""
+        parts = (self._known(Bucket.AVOIDABLE), self._known(Bucket.LOST))
+        wasted = sum((usd for usd in parts if usd is not None), _ZERO)
+        return self._found(wasted if wasted or None not in parts else None)
+
+    @property
+    def _rules(self) -> RuleSums:
+        return sum(self.sums.rules.values(), RuleSums())
+
+    def _known(self, bucket: Bucket) -> Decimal | None:
+        if self.of_rules:
+            return self._rules.known_usd(bucket)
+        usd: Decimal | None = getattr(self.sums, f"known_{bucket}_usd")
+        return usd
+
+    def _most(self, bucket: Bucket, of_jobs_usd: Decimal | None) -> Decimal | None:
+        return self._rules.most_usd(bucket) if self.of_rules else of_jobs_usd
+
+    def _found(self, usd: Decimal | None) -> Decimal | None:
+        """What is known of dollars that rules found."""
+        return None if self.of_usage or (self.unjudged and not usd) else usd
+
+    @property
+    def total_before_usd(self) -> Decimal | None:
+        """The spend of the period before."""
+        return self.before.total_usd if self.before else None
+
+    @property
+    def spend_qualifier_before(self) -> SpendQualifier | None:
+        """How exactly that is known."""
+        return self.before.spend_qualifier if self.before else None
+
+    @property
+    def total_change_percent(self) -> Decimal | None:
+        """How much more it is than before."""
+        return percent(self.total_usd, self.total_before_usd)
+
+    @property
+    def waste_before_usd(self) -> Decimal | None:
+        """The avoidable and lost dollars of the period before."""
+        return self.before.waste_usd if self.before else None
+
+    @property
+    def waste_change_percent(self) -> Decimal | None:
+        """How much more they are than before."""
+        return percent(self.waste_usd, self.waste_before_usd)
 
     @property
     def waste_percent(self) -> Decimal | None:
@@ -156,10 +298,37 @@ OF_RUNS = (*ADDED_OF_RUNS, "idle_percent", "usd_per_hour", "median_usd", "median
 """What daily sums do not know."""
 
 
-def of_runs(rows: Sequence[AuditRow]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class JobPart:
+    """A job as it is added up: all of it, what a rule found in it, or a usage type of its bill."""
+
+    summary: AuditSummary
+    sums: Sums
+    rule: str | None = None
+    usage_type: str | None = None
+
+    def value(self, column: Column) -> Any:
+        """What it is counted under."""
+        own = {"rule": self.rule, "usage_type": self.usage_type}
+        return own[column.name] if column.name in own else column.of(self.summary)
+
+    def figure(self, name: str) -> Any:
+        """What it adds to a field of OF_RUNS, or its bill, or how long it waited; of a usage type
+        the quantity, the dollars and the wait alone.
+        """
+        job = self.summary
+        if self.usage_type is None:
+            return None if name == "usage_quantity" else getattr(job, name)
+        of_usage = {"usage_quantity": job.usage_quantities, "total_usd": job.usage_costs}
+        if name in of_usage:
+            return (of_usage[name] or {}).get(self.usage_type)
+        return None if name in ADDED_OF_RUNS else getattr(job, name)
+
+
+def of_runs(parts: Sequence[JobPart]) -> dict[str, Any]:
     """The fields of OF_RUNS that a row of sums stores, of its jobs."""
     known: dict[str, list[Any]] = {
-        name: [value for row in rows if (value := getattr(row, name)) is not None]
+        name: [value for part in parts if (value := part.figure(name)) is not None]
         for name in (*ADDED_OF_RUNS, "total_usd", "waiting_s")
     }
     bills, waits = filter(None, known.pop("total_usd")), known.pop("waiting_s")
@@ -168,65 +337,11 @@ def of_runs(rows: Sequence[AuditRow]) -> dict[str, Any]:
     return found | {"median_waiting_s": round(median(waits)) if waits else None}
 
 
-def total_of(sums: Sums, *, of_rules: bool = False, **more: Any) -> Total:
-    """The amounts of sums; `of_rules`: the dollars of findings are those of their rules alone."""
-    found = _of_rules(sums) if of_rules else _of_jobs(sums)
-    both = [usd for usd in (found["avoidable_usd"], found["lost_usd"]) if usd is not None]
-    wasted = sum(both, _ZERO)
-    return Total(
-        jobs=sums.jobs,
-        failed=sums.failed,
-        total_usd=sums.known_total_usd,
-        judged_usd=sums.judged_usd if sums.known_total_usd is not None else None,
-        **found,
-        waste_usd=wasted if wasted or len(both) > 1 else None,
-        idle_usd=sums.known_idle_usd,
-        idle_unknown=sums.idle_unknown,
-        top_rule=next((name for name, _ in ranked_rules(sums)), None),
-        unauditable=sums.unauditable,
-        not_judged=sums.not_judged,
-        partly_judged=sums.partly_judged,
-        unpriced=sums.unpriced,
-        incomplete=sums.incomplete,
-        upper_bounds=sums.upper_bounds,
-        estimated=sums.estimated,
-        spend_qualifier=sums.spend_qualifier,
-        sums=sums,
-        of_rules=of_rules,
-        **more,
-    )
-
-
-def _of_jobs(sums: Sums) -> dict[str, Any]:
-    avoidable_usd, possible_usd = sums.known_avoidable_usd, sums.known_possible_usd
-    return {
-        "avoidable_usd": avoidable_usd,
-        "avoidable_up_to_usd": avoidable_usd,
-        "lost_usd": sums.known_lost_usd,
-        "lost_up_to_usd": sums.known_lost_up_to_usd,
-        "possible_usd": possible_usd,
-        "possible_up_to_usd": possible_usd,
-        "avoidable_unknown": sums.avoidable_unknown,
-        "lost_unknown": sums.lost_unknown,
-        "possible_unknown": sums.possible_unknown,
-    }
-
-
-def _of_rules(sums: Sums) -> dict[str, Any]:
-    """Of findings; counts are of findings, too."""
-    of = sum(sums.rules.values(), RuleSums())
-    found: dict[str, Any] = {}
-    for bucket in (Bucket.AVOIDABLE, Bucket.LOST, Bucket.POSSIBLE):
-        found[f"{bucket}_usd"] = of.known_usd(bucket)
-        found[f"{bucket}_up_to_usd"] = of.most_usd(bucket)
-        found[f"{bucket}_unknown"] = of.unknown(bucket)
-    return found
-
-
 def together(rows: Iterable[Total]) -> Total:
     """All rows as one."""
     each = [*rows]
-    return total_of(added([row.sums for row in each]), of_rules=any(row.of_rules for row in each))
+    sums = added([row.sums for row in each])
+    return Total(sums=sums, of_rules=any(row.of_rules for row in each))
 
 
 def _share(part: Decimal | None, whole: Decimal | None) -> Decimal | None:

@@ -28,8 +28,8 @@ from decimal import Decimal
 from functools import partial
 from typing import TypedDict, Unpack
 
-from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.change import (
     Change,
     CutPhase,

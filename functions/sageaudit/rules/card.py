@@ -16,8 +16,8 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.like_runs import dearer_steps, family_types, tried_types
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.family_type import RECENT_RUNS, smallest_types
@@ -118,7 +118,7 @@ class JobCase(_OnTypes, Case):
     whole: Measurements
     bill: Bill
     market: Market
-    earlier: tuple[EarlierRun, ...] | None
+    earlier: tuple[AuditSummary, ...] | None
     pool: PooledRuns | None = field(default=None, kw_only=True)
     pooled: bool = field(default=False, kw_only=True)
     _resizes: Resizes = field(default_factory=Resizes, kw_only=True, repr=False, compare=False)
@@ -145,20 +145,20 @@ class JobCase(_OnTypes, Case):
         return f"{minutes:.0f} active minutes of this family's last {self.pool.runs} runs"
 
     @property
-    def runs(self) -> tuple[EarlierRun, ...]:
+    def runs(self) -> tuple[AuditSummary, ...]:
         """The earlier runs, none when no history was read."""
         return self.earlier or ()
 
     @property
     def advised_type(self) -> str | None:
         """The one that the newest run on the same instances was advised."""
-        advised = (run.facts.advised_type for run in self.runs_alike)
+        advised = (run.advised_type for run in self.runs_alike)
         return next((name for name in advised if name is not None), None)
 
     @property
     def follows(self) -> bool:
         """By any earlier run, mostly on other instances."""
-        told = {run.facts.advised_type for run in self.runs}
+        told = {run.advised_type for run in self.runs}
         return any(group.instance_type in told for group in self.job.groups)
 
     @property
@@ -167,7 +167,7 @@ class JobCase(_OnTypes, Case):
         follows that advice, of all: runs that nothing smaller held need today's type.
         """
         runs = self.runs if self.follows else self.runs_alike
-        known = (run.facts.smallest_types for run in runs)
+        known = (run.smallest_types for run in runs)
         needs = (need for need in known if need or (self.follows and need is not None))
         return tuple(islice(needs, RECENT_RUNS))
 
@@ -185,13 +185,13 @@ class JobCase(_OnTypes, Case):
         return family_types(self.job, self.bill.total_usd, self.runs, self.market)
 
     @property
-    def runs_alike(self) -> tuple[EarlierRun, ...]:
+    def runs_alike(self) -> tuple[AuditSummary, ...]:
         """Those on the same instances."""
         groups = {(group.instance_type, group.count) for group in self.job.groups}
-        facts = ((run.facts.instance_type, run.facts.instance_count) for run in self.runs)
+        facts = ((run.instance_type, run.instance_count) for run in self.runs)
         return tuple(run for run, on in zip(self.runs, facts, strict=True) if on in groups)
 
-    def recent(self, days: float) -> list[EarlierRun] | None:
+    def recent(self, days: float) -> list[AuditSummary] | None:
         """Those that ended in so many days before this run's start; None: that is not known."""
         started_at = self.job.started_at or self.job.created_at
         if started_at is None:
@@ -226,7 +226,7 @@ class TuningCase(Case):
 class AccountCase(Case):
     """The audited runs of one account in `days` days, newest first; no roll-ups."""
 
-    runs: tuple[EarlierRun, ...]
+    runs: tuple[AuditSummary, ...]
     days: int
 
 
@@ -243,7 +243,7 @@ class RequestCase(_OnTypes, Case):
     bill: Bill
     market: Market
     cost: Cost
-    earlier: tuple[EarlierRun, ...] | None = None
+    earlier: tuple[AuditSummary, ...] | None = None
 
 
 _SENTENCE_END = re.compile(r"\. (?=[A-Z])")

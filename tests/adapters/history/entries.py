@@ -6,7 +6,8 @@ from decimal import Decimal
 from typing import Any, cast
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Detail, Entry, Head, JobKey
+from sageaudit.domain.audit.record import Detail, Entry
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.ports import History
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -152,7 +153,6 @@ def entry(
         last_modified_at=NOON + timedelta(seconds=modified_s),
         document=document(name, **changes),
         family_version=1,
-        fingerprint="f" * 64,
         detail=None,
         again=again,
     )
@@ -174,7 +174,7 @@ def with_detail(given: Entry, detail: Detail = DETAIL) -> Entry:
     return replace(given, detail=detail)
 
 
-def head_of(history: History, name: str = "train-1") -> Head:
+def head_of(history: History, name: str = "train-1") -> AuditSummary:
     """The head of a job that was recorded."""
     head = history.head(key(name))
     assert head is not None

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, JobKey, RunQuery, Verdict
+from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, RunQuery, Verdict
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.adapters.history.entries import (
@@ -27,9 +27,10 @@ from tests.adapters.history.entries import (
 from tests.adapters.history.faults import Killed, everything, kill, meanwhile
 from tests.fakes.capacity import consumed, item_bytes
 from tests.fakes.due import due as waiting
+from tests.fakes.families import run_summary
 
 FAMILY = "training/resnet"
-FACTS = RunFacts(purchase=Purchase.ON_DEMAND, elapsed_s=Decimal(600))
+FACTS = run_summary(purchase=Purchase.ON_DEMAND, elapsed_s=Decimal(600))
 LATER = NOON + timedelta(days=1)
 
 
@@ -46,7 +47,7 @@ def audited(history: History, hour: int, **changes: Any) -> Entry:
     number = changes.pop("compared", FAMILY_RUNS)
     heads = tuple(islice(history.runs(query, before=at(hour)), number))
     entry = ended(f"run-{hour}", at(hour), **changes)
-    return replace(entry, facts=facts, compared=heads, again=again)
+    return replace(entry, run=facts, compared=heads, again=again)
 
 
 def check(history: History, hour: int, due_at: datetime = LATER) -> tuple[JobKey, ...]:
@@ -82,7 +83,7 @@ def test_a_late_audit_makes_those_after_it_due(history: History) -> None:
     """Not those before it, not another family's, and each of them once."""
     for hour in (0, 2, 3):
         record(history, hour)
-    other = replace(ended("other", at(4), job={"family": "training/bert"}), facts=FACTS)
+    other = replace(ended("other", at(4), job={"family": "training/bert"}), run=FACTS)
     history.record(replace(other, compared=()))
     assert record(history, 1) == (key("run-2"), key("run-3"))
     assert due(history) == {"run-2", "run-3"}
@@ -147,7 +148,7 @@ def test_runs_that_ended_at_one_moment_do_not_see_each_other(history: History) -
     for name in ("a", "b"):
         query = RunQuery.of_family(ACCOUNT, REGION, FAMILY)
         heads = tuple(history.runs(query, before=at(1)))
-        history.record(replace(ended(name, at(1)), facts=FACTS, compared=heads))
+        history.record(replace(ended(name, at(1)), run=FACTS, compared=heads))
         assert not history.recheck_family(
             key(name), account=ACCOUNT, region=REGION, family=FAMILY, ended_at=at(1), due_at=LATER
         )
@@ -156,7 +157,7 @@ def test_runs_that_ended_at_one_moment_do_not_see_each_other(history: History) -
 def test_a_run_without_facts_concerns_no_other(history: History) -> None:
     """A job that could not be audited is compared with none."""
     record(history, 2)
-    history.record(replace(audited(history, 1), facts=None))
+    history.record(replace(audited(history, 1), run=None))
     assert check(history, 1) == ()
 
 

@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import Entry, Head, RunQuery
+from sageaudit.domain.audit.record import Entry, RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums, grouped, sums_of
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
@@ -22,6 +22,7 @@ from tests.adapters.history.entries import ACCOUNT, REGION, entry, finding, key
 from tests.adapters.history.faults import Killed, kill, meanwhile, once, refusal
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes import asked
+from tests.fakes.families import run_summary
 
 NAMES = ("a", "b", "c")
 SINCE, UNTIL = date(2026, 10, 1), date(2026, 12, 31)
@@ -43,7 +44,7 @@ def _entry(name: str, second: int, kind: str | None, rules: set[str], **of: Any)
         own_rules=["r1"],
         audit={"settled": of["settled"], "due_at": f"2026-11-20T1{of['due']}:00:00Z"},
     )
-    return replace(given, facts=RunFacts(Purchase.ON_DEMAND, instance_type=kind))
+    return replace(given, run=run_summary(Purchase.ON_DEMAND, instance_type=kind))
 
 
 entries = st.builds(
@@ -99,7 +100,7 @@ def expected(history: History, scope: Scope) -> dict[Any, Sums]:
             Scope.ACCOUNT: None,
             Scope.FAMILY: document["job"]["family"],
             Scope.OWNER: document["job"]["owner"],
-            Scope.TYPE: head.facts.instance_type if head.facts else None,
+            Scope.TYPE: head.instance_type,
         }
         place = names[scope], date.fromisoformat((document["job"]["ended_at"] or "")[:10])
         sums[place] = sums.get(place, Sums()) + sums_of(document)
@@ -186,7 +187,7 @@ Recording.TestCase.settings = settings(max_examples=6, stateful_step_count=8, de
 TestTheHistoriesAreExact = Recording.TestCase
 
 
-def answers(history: History, heads: list[Head]) -> Iterator[Any]:
+def answers(history: History, heads: list[AuditSummary]) -> Iterator[Any]:
     """Every list that a question about these audits reads, from its start and from the middle."""
     queries: dict[RunQuery[Any], None] = {}
     for head in heads:

@@ -15,8 +15,9 @@ from sageaudit.adapters.history.dynamo import alert_ledger, keys, send_ledger
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind, PastAlerts, hour_of
-from sageaudit.domain.audit.earlier import Worth
-from sageaudit.domain.audit.record import Claim, JobKey
+from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.audit.record import Claim
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.running import RunningKind, WatchState
 from sageaudit.errors import Malformed

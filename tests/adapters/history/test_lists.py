@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.alert.audit_figures import advised_in
-from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import FindingRow, Head, RunQuery, earlier_run
+from sageaudit.domain.audit.record import FindingRow, RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.adapters.history.entries import (
@@ -27,6 +27,7 @@ from tests.adapters.history.entries import (
     unsettled,
 )
 from tests.fakes.due import due
+from tests.fakes.families import run_fields, run_summary
 
 DAY = date(2026, 11, 20)
 FAMILY = RunQuery.of_family(ACCOUNT, REGION, "training/resnet")
@@ -39,7 +40,7 @@ QUERIES: dict[str, RunQuery[Any]] = {
 }
 
 
-def names(rows: Iterable[Head | FindingRow]) -> list[str]:
+def names(rows: Iterable[AuditSummary | FindingRow]) -> list[str]:
     """The names of the jobs, in the list's order."""
     return [row.job for row in rows]
 
@@ -143,12 +144,12 @@ def test_what_is_due_is_listed_oldest_first(history: History) -> None:
     history.record(entry("final", audit={"due_at": "2026-11-20T13:00:00Z"}))
     for page_size in (1, 2, 50):
         rows = history.runs(RunQuery.due(NOON + timedelta(hours=3)), page_size=page_size)
-        assert [row.job for row in rows if isinstance(row, Head)] == ["h1", "h2", "h3"]
+        assert [row.job for row in rows if isinstance(row, AuditSummary)] == ["h1", "h2", "h3"]
     history.record(entry("h2"))
     assert names(due(history, NOON + timedelta(hours=3))) == ["h1", "h3"]
 
 
-FACTS = RunFacts(
+FACTS = run_summary(
     purchase=Purchase.SPOT,
     instance_type="ml.g5.xlarge",
     instance_count=2,
@@ -159,24 +160,23 @@ FACTS = RunFacts(
     fingerprint="f" * 64,
     data_pinned=False,
     left_artifact=True,
-    reason_class="memory error",
+    reason="memory error",
     final_metrics={"validation:auc": Decimal("0.91234567890123456"), "odd": Decimal("1E-300")},
-    found=("gpu-idle", "spot-not-used"),
+    found_rules=("gpu-idle", "spot-not-used"),
     settings={"ResourceConfig.VolumeSizeInGB": "50", "BatchStrategy": ""},
 )
-BARE = RunFacts(purchase=Purchase.ON_DEMAND)
+BARE = run_summary(purchase=Purchase.ON_DEMAND)
 
 
 def test_what_rules_compare_comes_back_as_it_was(history: History) -> None:
     """Exact numbers, of any exponent; what is not known stays unknown. A roll-up is no such run."""
-    history.record(replace(ended("full", NOON), facts=FACTS))
-    history.record(replace(ended("bare", NOON - timedelta(hours=1)), facts=BARE))
+    history.record(replace(ended("full", NOON), run=FACTS))
+    history.record(replace(ended("bare", NOON - timedelta(hours=1)), run=BARE))
     history.record(ended("none", NOON - timedelta(hours=2)))
-    history.record(replace(ended("sweep", NOON - timedelta(hours=3), rollup=True), facts=BARE))
+    history.record(replace(ended("sweep", NOON - timedelta(hours=3), rollup=True), run=BARE))
     heads = list(history.runs(FAMILY))
     advised = advised_in(ended("full", NOON).document)
     assert advised
-    own = [facts and replace(facts, advised=advised) for facts in (FACTS, BARE, None)]
-    assert [head.facts for head in heads][:3] == own
-    runs = [earlier_run(head) for head in heads]
-    assert [run and run.name for run in runs] == ["full", "bare", None, None]
+    own = [run_fields(replace(run, advised=advised)) for run in (FACTS, BARE)]
+    assert [run_fields(head) for head in heads][:2] == own
+    assert [head.job for head in heads if head.is_comparable] == ["full", "bare"]

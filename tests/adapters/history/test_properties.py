@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import Entry, Head, RunQuery, Verdict
+from sageaudit.domain.audit.record import Entry, RunQuery, Verdict
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.ports import History
 from tests.adapters.history.entries import entry, finding, key, unsettled
 
@@ -38,7 +39,7 @@ def deliveries(draw: st.DrawFn) -> tuple[list[Entry], list[Entry]]:
     return draw(st.permutations(entries)), draw(st.permutations(repeated))
 
 
-def ended_at(history: History, order: list[Entry]) -> tuple[Head | None, list[bool], int]:
+def ended_at(history: History, order: list[Entry]) -> tuple[AuditSummary | None, list[bool], int]:
     """Where deliveries end: the head without its number, whose findings, how many versions."""
     versions = [history.record(one).verdict for one in order].count(Verdict.RECORDED)
     head = history.head(key())

@@ -8,19 +8,19 @@ import pytest
 
 from sageaudit.adapters.history.record_steps import changes, family_row, sum_row
 from sageaudit.adapters.history.rows import head_of
-from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.job import Purchase
 from tests.adapters.history.entries import ACCOUNT, REGION, entry
+from tests.fakes.families import run_summary
 
 DAY = date(2026, 11, 20)
 
 
-def head(instance_type: str | None = "ml.g5.xlarge", **changes: Any) -> Head:
+def head(instance_type: str | None = "ml.g5.xlarge", **changes: Any) -> AuditSummary:
     """The head of a version."""
-    facts = RunFacts(Purchase.ON_DEMAND, instance_type=instance_type)
-    given = replace(entry(**changes), facts=facts)
+    facts = run_summary(Purchase.ON_DEMAND, instance_type=instance_type)
+    given = replace(entry(**changes), run=facts)
     return head_of(given, 1, "d")
 
 

@@ -15,7 +15,8 @@ from sageaudit.adapters.history.sqlite import file
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.history.sqlite.rows import column_names
 from sageaudit.cli.exits import Exit, exit_of
-from sageaudit.domain.audit.record import Head, RunQuery, Verdict
+from sageaudit.domain.audit.record import RunQuery, Verdict
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.errors import BadHistory, HistoryBusy, HistoryFileError, NoHistory
 from tests.adapters.history.entries import NOON, entry, finding, key, with_detail
@@ -40,7 +41,7 @@ def read(path: Path, *, create: bool) -> None:
     with SqliteHistory(path, create=create) as history:
         history.audit(key())
         history.detail(key())
-        _ = [(head.facts, head.sums) for head in history.runs(RunQuery.of_day(NOON.date()))]
+        _ = [*history.runs(RunQuery.of_day(NOON.date()))]
 
 
 def refused(path: Path, *, create: bool = False) -> HistoryFileError:
@@ -92,7 +93,11 @@ def test_a_person_asks_sql(sql: sqlite3.Connection) -> None:
 
 def test_a_field_of_the_rows_has_its_column(sql: sqlite3.Connection) -> None:
     """A new field of a head or a sum needs a column."""
-    for table, form in {"runs": Head, "daily_sums": Sums, "daily_rule_sums": RuleSums}.items():
+    for table, form in {
+        "runs": AuditSummary,
+        "daily_sums": Sums,
+        "daily_rule_sums": RuleSums,
+    }.items():
         columns = {row[1] for row in sql.execute(f"PRAGMA table_info({table})")}
         assert {*column_names(form)} - {"rules"} <= columns
 
@@ -174,7 +179,7 @@ def test_a_file_of_something_else_is_not_changed(
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("version", [5, 7])
+@pytest.mark.parametrize("version", [6, 8])
 def test_a_file_of_another_version_is_left_alone(
     sql: sqlite3.Connection, recorded: Path, version: int
 ) -> None:
@@ -201,10 +206,10 @@ def test_a_damaged_file_is_said(recorded: Path) -> None:
     [
         "UPDATE audits SET document = '{'",
         "UPDATE runs SET ended_at = replace(ended_at, ':', '?')",
-        "UPDATE runs SET facts = 'x'",
-        "UPDATE runs SET facts = '[]'",
+        "UPDATE runs SET phase_s = 'x'",
+        "UPDATE runs SET settings = '[]'",
         "UPDATE runs SET sums = '7'",
-        "UPDATE runs SET finding_ids = NULL",
+        "UPDATE runs SET digest = NULL",
         "UPDATE runs SET tags = 'x'",
         "UPDATE runs SET judged = 'perhaps'",
         "UPDATE runs SET job = CAST(x'ff' AS TEXT)",

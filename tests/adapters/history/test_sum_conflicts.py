@@ -15,7 +15,7 @@ import pytest
 
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.run_writer import WAITS_S
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope
 from tests.adapters.history.entries import NOON
 

@@ -12,13 +12,13 @@ import pytest
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sums import sum_actions
 from sageaudit.adapters.history.rows import MOST_FINDING_ROWS, head_of
-from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.sums import MOST_RULES, RuleSums, Scope, Sums, sums_of, total
 from sageaudit.domain.job.job import Purchase
 from tests.adapters.history.entries import ACCOUNT, NOON, REGION, entry, finding, with_detail
 from tests.adapters.history.faults import everything, meanwhile, once, refusal
 from tests.fakes.capacity import consumed
+from tests.fakes.families import run_summary
 
 DAY = NOON.date()
 LARGEST_EXPRESSION = 4_096
@@ -40,8 +40,8 @@ def crowded(prefix: str, number: int, **job: Any) -> Entry:
     """A run with as many findings as have rows and ten more, which others compare with theirs."""
     findings = [finding(f"{prefix}-{place}") for place in range(MOST_FINDING_ROWS + 10)]
     given = with_detail(entry(modified_s=60 * number, findings=findings, job=job))
-    facts = RunFacts(Purchase.ON_DEMAND, instance_type=f"ml.g5.{prefix}")
-    return replace(given, facts=facts, compared=())
+    facts = run_summary(Purchase.ON_DEMAND, instance_type=f"ml.g5.{prefix}")
+    return replace(given, run=facts, compared=())
 
 
 def test_the_largest_transaction_stays_under_100_actions(
@@ -96,7 +96,7 @@ def test_two_deliveries_that_confirm_an_audit_change_no_sum(
 ) -> None:
     """A version is confirmed without a new number: HEAD's own counter tells them apart."""
     dynamo.record(entry())
-    moved = replace(entry(again=True), facts=RunFacts(Purchase.ON_DEMAND, instance_type="ml.x"))
+    moved = replace(entry(again=True), run=run_summary(Purchase.ON_DEMAND, instance_type="ml.x"))
     overtaking = once(lambda: DynamoHistory(client, table).record(moved))
     with meanwhile(client, "before-call TransactWriteItems", overtaking):
         dynamo.record(moved)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.sums import RuleSums, Scope, Sums, grouped, total
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.adapters.history.entries import ACCOUNT, NOON, REGION, ended, entry, finding
+from tests.fakes.families import run_summary
 
 DAY = NOON.date()
 FAMILY = "training/resnet"
@@ -40,8 +40,8 @@ def test_an_empty_history_has_no_sums(history: History) -> None:
 
 def test_a_job_is_in_each_scope_by_its_name(history: History) -> None:
     """Account, family, owner, and instance type."""
-    facts = RunFacts(Purchase.ON_DEMAND, instance_type="ml.g5.xlarge")
-    history.record(replace(entry(), facts=facts))
+    facts = run_summary(Purchase.ON_DEMAND, instance_type="ml.g5.xlarge")
+    history.record(replace(entry(), run=facts))
     assert {scope: asked(history, scope) for scope in Scope} == {
         Scope.ACCOUNT: {None: ONE},
         Scope.FAMILY: {FAMILY: ONE},

@@ -12,7 +12,7 @@ from sageaudit.adapters.history.dynamo.sweep_notes import (
     DynamoSweepNotes,
 )
 from sageaudit.adapters.history.moments import moment_text
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote, UnderWay, still_swept
 from sageaudit.errors import Malformed

@@ -13,7 +13,8 @@ from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sort_keys import run_id
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import BadHistory
 from sageaudit.ports import History
 from tests.adapters.history.entries import NOON, key, unsettled
@@ -66,7 +67,7 @@ def test_a_due_audit_that_cannot_be_read_leaves_the_others(kept: Damaged) -> Non
     kept.spoil("h3")
     for page_size in (1, 2, 50):
         rows = list(kept.history.runs(RunQuery.due(NOON + timedelta(days=1)), page_size=page_size))
-        assert [row.job for row in rows if isinstance(row, Head)] == ["h2", "h4", "h5"]
+        assert [row.job for row in rows if isinstance(row, AuditSummary)] == ["h2", "h4", "h5"]
         assert [isinstance(row, BadHistory) for row in rows] == [True, False, True, False, False]
     with pytest.raises(BadHistory, match=r"HEAD|history\.db"):
         kept.history.head(key("h1"))

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from sageaudit.domain.advice.advice import State, advices_of, known_sum
-from sageaudit.domain.audit.earlier import Advised, RunFacts
+from sageaudit.domain.audit.advised import Advised
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
 from tests.fakes.advised import Story, head, rows
+from tests.fakes.families import run_summary
 
 PAGE = (Path(__file__).parents[3] / "docs" / "advice.md").read_text("utf-8")
 ROWS = rows(PAGE, "The states as a table")
@@ -49,8 +50,8 @@ def test_a_value_that_the_advice_leaves_open_is_taken_by_any() -> None:
     """`s3://<bucket>/<prefix>` is nobody's bucket."""
     path = "CheckpointConfig.S3Uri"
     one = Advised("failed-spend", path, "s3://<bucket>/<prefix>", Severity.LOW, amount=Decimal(9))
-    told = RunFacts(Purchase.ON_DEMAND, advised=(one,), settings={})
-    then = RunFacts(Purchase.ON_DEMAND, advised=(), settings={path: "set"})
+    told = run_summary(Purchase.ON_DEMAND, advised=(one,), settings={})
+    then = run_summary(Purchase.ON_DEMAND, advised=(), settings={path: "set"})
     runs = [head("a", moment("03-01"), told), head("b", moment("03-02"), then)]
     assert [found.state for found in advices_of(runs, [], moment("03-03"))] == [State.TAKEN]
 

@@ -12,7 +12,8 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.ranking import RankedName, Ranking, family_fix, ranking
-from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, added, total
 from tests.fakes.documents import document, finding, job
 
@@ -117,7 +118,7 @@ def fix_of(*documents: AuditDocument) -> Any:
     keys = []
     for one in documents:
         keys.append(JobKey(str(one["job"]["arn"]), NOON))
-        history.record(Entry(keys[-1], NOON, one, 1, None, None))
+        history.record(Entry(keys[-1], NOON, one, 1, None))
     heads = [head for key in keys if (head := history.head(key))]
     newest_first = sorted(heads, key=lambda head: head.ended_at, reverse=True)
     return family_fix(added([head.sums for head in heads]), newest_first, history.audit)

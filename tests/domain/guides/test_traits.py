@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import EarlierRun, RunFacts, facts_of
+from sageaudit.domain.audit.run_summary import summary_of_run
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.guides.traits import RULES_READ, TRAITS, TraitValue, of_audit, of_request
 from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.job import Hints, Job, Purchase
@@ -17,6 +18,7 @@ from sageaudit.domain.job.parts import DataSource, InputChannel, WarmPool
 from sageaudit.rules.catalogue import load
 from tests.fakes import documents, jobs
 from tests.fakes.documents import document, finding
+from tests.fakes.families import run_summary
 
 TYPES = jobs.TYPES | {
     "ml.p4d.24xlarge": jobs.gpu_type("ml.p4d.24xlarge", 96, 1152, 8, "A100"),
@@ -75,22 +77,21 @@ def found(*rules: str, clear: Sequence[str] = ()) -> AuditDocument:
     return document(findings=[finding(rule=rule) for rule in rules], clear=list(clear))
 
 
-def run(waited_s: int | None, worked_s: int) -> EarlierRun:
+def run(waited_s: int | None, worked_s: int) -> AuditSummary:
     """An earlier run that waited and was billed for so long."""
     waits = {} if waited_s is None else {"Starting": Decimal(waited_s)}
-    facts = RunFacts(Purchase.ON_DEMAND, elapsed_s=Decimal(worked_s), phase_s=waits)
     ended_at = jobs.START - timedelta(hours=1)
-    return EarlierRun("run", "training", "Completed", "f", None, ended_at, None, None, None, facts)
+    return run_summary(ended_at=ended_at, elapsed_s=Decimal(worked_s), phase_s=waits)
 
 
 def trait(
     name: str,
     job: Job | None = ONE,
     audit: AuditDocument | None = None,
-    runs: Sequence[EarlierRun] = (),
+    runs: Sequence[AuditSummary] = (),
 ) -> TraitValue | None:
     """One trait of a job that ran."""
-    facts = facts_of(job, reason_class=reason_class(job)) if job else None
+    facts = summary_of_run(job, reason=reason_class(job)) if job else None
     shown = audit or document()
     if job is not None:
         shown = {**shown, "job": {**shown["job"], "status": job.status}}
@@ -277,7 +278,8 @@ def test_a_request_has_what_its_familys_newest_run_shows() -> None:
     failed = replace(
         run(10, 60),
         status="Failed",
-        facts=RunFacts(Purchase.ON_DEMAND, elapsed_s=Decimal(60), reason_class="code error"),
+        elapsed_s=Decimal(60),
+        reason="code error",
     )
     traits = of_request(ONE, [failed], found("gpu-starved"), TYPES, isolated=None)
     assert (traits["failed_soon"], traits["long"], traits["input_bound"]) == (True, False, True)
@@ -290,7 +292,7 @@ def test_the_rules_whose_outcomes_are_traits_exist() -> None:
 
 def test_what_is_kept_longer_than_a_description_still_chooses() -> None:
     """After 90 days the audit and the run's facts are left: how long it took, and what it found."""
-    facts = RunFacts(Purchase.ON_DEMAND, elapsed_s=Decimal(3600))
+    facts = run_summary(Purchase.ON_DEMAND, elapsed_s=Decimal(3600))
     traits = of_audit(found("metric-plateau"), None, facts, (), TYPES)
     assert (traits["long"], traits["objective_flat"], traits["failed_soon"]) == (True, True, False)
     assert (traits["deep_learning"], traits["gpu"]) == (None, None)

@@ -12,8 +12,8 @@ from sageaudit.domain.advice.comparison import Dearer
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertKind
 from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import Worth
 from sageaudit.output.text import plain, slack, teams
 from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import ROWS, WIDTH, CardLine, MessageCard

@@ -13,7 +13,7 @@ from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.advice.comparison import Comparison, Effect
 from sageaudit.domain.advice.digest import Digest
-from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.routes import Route

@@ -9,8 +9,8 @@ from hypothesis import given
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
 from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import attributes_of

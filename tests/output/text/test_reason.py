@@ -13,8 +13,8 @@ from sageaudit.domain.advice.comparison import Dearer
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind
 from sageaudit.domain.alert.rule import FIRST, AlertDecision
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, reason, slack
 from sageaudit.output.text.alert_card import card_of

@@ -2,7 +2,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Job, Parent, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
@@ -16,7 +16,7 @@ HOUR = ran(3600, **NO_STORAGE)
 """An hour of ml.m5.xlarge; without storage it costs $0.23."""
 
 
-def family(*costs: str | None, **facts: Any) -> list[EarlierRun]:
+def family(*costs: str | None, **facts: Any) -> list[AuditSummary]:
     """Completed runs at these dollars, the newest first."""
     return [
         earlier_run(day, total_usd=None if cost is None else Decimal(cost), **facts)
@@ -30,7 +30,7 @@ DEAR, CHEAP = {"instance_type": "ml.m5.4xlarge"}, {"instance_type": "ml.m5.xlarg
 WEEKLY = {"instance_count": 4}
 
 
-def in_turn(*stretches: tuple[int, str, dict[str, Any]]) -> list[EarlierRun]:
+def in_turn(*stretches: tuple[int, str, dict[str, Any]]) -> list[AuditSummary]:
     """Runs in their order, as (how many, dollars, facts); the answer has the newest first."""
     runs = [(usd, facts) for count, usd, facts in stretches for _ in range(count)]
     days = range(1, len(runs) + 1)
@@ -40,7 +40,7 @@ def in_turn(*stretches: tuple[int, str, dict[str, Any]]) -> list[EarlierRun]:
     ]
 
 
-TOLD: dict[str, Any] = {"found": (RULE,)}
+TOLD: dict[str, Any] = {"found_rules": (RULE,)}
 DOUBLED = ran(7200, **NO_STORAGE)
 """Two hours: $0.46."""
 BATCH = replace(DOUBLED, kind=JobKind.PROCESSING, phases=phases(("Processing", 7200)), volume_gb=30)

@@ -2,7 +2,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
@@ -14,7 +14,7 @@ RULE = "duplicate-run"
 RUN = ran(3600, fingerprint="f1", data_pinned=True)
 
 
-def same(days_ago: int = 3, **facts: Any) -> EarlierRun:
+def same(days_ago: int = 3, **facts: Any) -> AuditSummary:
     """A success of $0.23 with the run's fingerprint on pinned data."""
     return earlier_run(days_ago, **{"fingerprint": "f1", "data_pinned": True} | facts)
 
@@ -83,9 +83,7 @@ def test_a_guess_leaves_the_dollars_to_what_own_runs_show() -> None:
     run = ran(7200, "ml.g5.2xlarge", volume_gb=0, fingerprint="f1", data_pinned=True)
     spot: dict[str, Any] = {"purchase": Purchase.SPOT, "billable_s": Decimal(1440)}
     others = [same(3, total_usd=Decimal(3)), *(same(day, **spot) for day in (4, 5))]
-    earlier = [
-        replace(run, facts=replace(run.facts, instance_type="ml.g5.2xlarge")) for run in others
-    ]
+    earlier = [replace(run, instance_type="ml.g5.2xlarge") for run in others]
     savings = together((RULE, "spot-not-used"), run, earlier=earlier)
     shares = {one.rule.name: usd(one.saving_usd) for one in savings.findings}
     assert shares == {"spot-not-used": "1.818000", RULE: "1.212000"}

@@ -1,7 +1,7 @@
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
@@ -13,7 +13,7 @@ HALF_A_DOLLAR = "ml.odd.xlarge"
 DAYS_5 = 432_000
 
 
-def family(count: int, longest_s: int, **facts: Any) -> list[EarlierRun]:
+def family(count: int, longest_s: int, **facts: Any) -> list[AuditSummary]:
     """Earlier runs of one hour, but for the oldest one."""
     hours = [earlier_run(days) for days in range(1, count)]
     return [*hours, earlier_run(count, elapsed_s=Decimal(longest_s), **facts)]
@@ -82,9 +82,9 @@ test_cases = cases(
     "A run that the limit cut needed its time.",
     # A run that failed, or that somebody stopped, does not show how long the work takes.
     row(CLEAR, ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5), earlier=family(4, 43_201,
-        status="Stopped", reason_class="limit reached")),
+        status="Stopped", reason="limit reached")),
     row(FOUND, ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5), earlier=family(5, 43_201,
-        status="Failed", reason_class="code error")),
+        status="Failed", reason="code error")),
     "The advised limit gets no advice.",
     # Also where one whole hour is still many times a run of a minute: 100 instances, $489.
     row(finds(fix=[3600]), ran(60, "ml.g4dn.12xlarge", 100, max_runtime_s=DAYS_5)),

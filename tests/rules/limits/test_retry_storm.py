@@ -2,7 +2,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Job, Parent
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
@@ -18,11 +18,11 @@ def failed(reason: str | None = "AlgorithmError: exit code 1", **changes: Any) -
     return ran(3600, failure=reason, **plain | changes)
 
 
-def before(hours: int, **changes: Any) -> EarlierRun:
+def before(hours: int, **changes: Any) -> AuditSummary:
     """A run for $0.23 that failed with a code error so many hours before START."""
     plain: dict[str, Any] = {
         "status": "Failed",
-        "reason_class": "code error",
+        "reason": "code error",
         "ended_at": START - timedelta(hours=hours),
         "lost_usd": Decimal("0.23"),
     }
@@ -51,13 +51,13 @@ test_cases = cases(
     row(CLEAR, failed(), earlier=[before(1),
         before(1, ended_at=START - timedelta(hours=(7 * 24 - 1), seconds=1))]),
     "A success or another reason ends the row. What failed before it does not count.",
-    row(CLEAR, failed(), earlier=[before(1), before(2, status="Completed", reason_class=None),
+    row(CLEAR, failed(), earlier=[before(1), before(2, status="Completed", reason=None),
         before(3)]),
-    row(CLEAR, failed(), earlier=[before(1), before(2, reason_class="memory error"), before(3)]),
-    row(CLEAR, failed(), earlier=[before(1), before(2, reason_class=None), before(3)]),
+    row(CLEAR, failed(), earlier=[before(1), before(2, reason="memory error"), before(3)]),
+    row(CLEAR, failed(), earlier=[before(1), before(2, reason=None), before(3)]),
     "A run that somebody stopped is passed over. It is neither a failure nor a success.",
     row(finds(evidence={"failed_in_a_row": 3}), failed(), earlier=[before(1),
-        before(2, status="Stopped", reason_class="stopped"), before(3)]),
+        before(2, status="Stopped", reason="stopped"), before(3)]),
     "A run that did not fail is clear. Also without a history: it breaks the row.",
     row(CLEAR, ran(3600), earlier=STORM),
     row(CLEAR, ran(3600, status="Stopped")),
@@ -66,19 +66,19 @@ test_cases = cases(
     row("unknown: times_missing", failed(ended_at=None, last_modified_at=None), earlier=STORM),
     "Failures that were never billed are no matter of cost. Capacity that never came: $0 so far.",
     row(CLEAR, failed("CapacityError: none", started_at=None, training_s=None, billable_s=None,
-        phases=phases(("Starting", -600))), earlier=[before(n, reason_class="capacity error",
+        phases=phases(("Starting", -600))), earlier=[before(n, reason="capacity error",
         total_usd=Decimal(0)) for n in (1, 2)]),
     row(finds(evidence={"so_far_usd": Decimal("0.23")}), failed("CapacityError: none",
         started_at=None, training_s=None, billable_s=None, phases=phases(("Starting", -600))),
-        earlier=[*[before(n, reason_class="capacity error", total_usd=Decimal(0)) for n in (1, 2)],
-        before(3, reason_class="capacity error")]),
+        earlier=[*[before(n, reason="capacity error", total_usd=Decimal(0)) for n in (1, 2)],
+        before(3, reason="capacity error")]),
     "An unknown cost makes the sum a lower bound. It is never 0.",
     row(finds("…for at least $0.46 so far.", evidence={"runs_of_unknown_cost": 1}), failed(),
         earlier=[before(1), before(2, total_usd=None)]),
     "Errors of AWS belong into a retry strategy.",
     # SageMaker retries inside the job; other reasons have no parameter.
     row(finds(fix=[("RetryStrategy.MaximumRetryAttempts", None, 2)]), failed("InternalServerError"),
-        earlier=[before(n, reason_class="AWS error") for n in (1, 2)]),
+        earlier=[before(n, reason="AWS error") for n in (1, 2)]),
     row(finds(fix=[]), failed(), earlier=STORM),
     "The evidence says whether the settings were the same.",
     # Unknown where one run has no fingerprint.

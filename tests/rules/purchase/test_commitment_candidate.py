@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy
@@ -19,7 +19,7 @@ RULE = "commitment-candidate"
 ASKED = Policy(commitment_usd_per_hour=Decimal(2))
 
 
-def day(number: int, usd: object = 48, hours: int = 24, **changes: Any) -> EarlierRun:
+def day(number: int, usd: object = 48, hours: int = 24, **changes: Any) -> AuditSummary:
     """A run of `hours` hours that ended so many days before START; $48 a day are $2 an hour."""
     seconds = Decimal(hours * 3600)
     plain: dict[str, Any] = {
@@ -31,12 +31,12 @@ def day(number: int, usd: object = 48, hours: int = 24, **changes: Any) -> Earli
     return earlier_run(**plain | changes)
 
 
-def month(**changes: Any) -> list[EarlierRun]:
+def month(**changes: Any) -> list[AuditSummary]:
     """Thirty days in which something ran all the time, the newest first."""
     return [day(number, **changes) for number in range(30)]
 
 
-def steady(runs: list[EarlierRun]) -> Decimal:
+def steady(runs: list[AuditSummary]) -> Decimal:
     """USD an hour, by the finding's evidence, to the cent."""
     low = replace(ASKED, commitment_usd_per_hour=Decimal("0.01"))
     usd = account_found(RULE, runs, policy=low).evidence["steady_usd_per_hour"]
@@ -81,7 +81,7 @@ test_cases = cases(
     row(finds(caution="Without the runs that managed spot may suit, $1.00 an hour are steady: "
         "decide on spot…",
         evidence={"steady_without_spot_candidates_usd_per_hour": Decimal("1.0000")}),
-        [*month(usd=48, found=("spot-not-used",)), *month(usd=24)], policy=ASKED),
+        [*month(usd=48, found_rules=("spot-not-used",)), *month(usd=24)], policy=ASKED),
     row(finds(without="spot"), month(), policy=ASKED),
     "Runs that nothing could judge are neither steady nor clear.",
     # What they would cost without their waste may be as much as they did, or nothing.

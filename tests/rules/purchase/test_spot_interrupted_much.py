@@ -2,7 +2,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Hints, Job, Phase, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
@@ -29,7 +29,7 @@ def spot(billable_s: int | None = 5400, **changes: Any) -> Job:
     return ran(3600, "ml.m5.xlarge", **plain | changes)
 
 
-def on_demand(*seconds: int) -> list[EarlierRun]:
+def on_demand(*seconds: int) -> list[AuditSummary]:
     """The family's completed runs on demand."""
     return [earlier_run(n, elapsed_s=Decimal(s)) for n, s in enumerate(seconds, start=1)]
 
@@ -86,9 +86,10 @@ test_cases = cases(
     # spot-not-used does not apply after a spot run of the family on this type had this finding.
     row(FOUND, ran(100_000, "ml.m5.xlarge", checkpointed=True), earlier=[], rule="spot-not-used"),
     row("not applicable: …interrupted too much…", ran(100_000, "ml.m5.xlarge", checkpointed=True),
-        earlier=[earlier_run(purchase=Purchase.SPOT, found=(RULE,))], rule="spot-not-used"),
+        earlier=[earlier_run(purchase=Purchase.SPOT, found_rules=(RULE,))], rule="spot-not-used"),
     row(FOUND, ran(100_000, "ml.m5.xlarge", checkpointed=True),
-        earlier=[earlier_run(purchase=Purchase.SPOT, found=(RULE,), instance_type="ml.m5.large")],
+        earlier=[
+            earlier_run(purchase=Purchase.SPOT, found_rules=(RULE,), instance_type="ml.m5.large")],
         rule="spot-not-used"),
     "A long run without checkpoints gets them first.",
     # One figure, and it is spot-without-checkpoint's: on demand is no fix for lost work.

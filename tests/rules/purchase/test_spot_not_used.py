@@ -1,7 +1,7 @@
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import WarmPool
@@ -18,12 +18,12 @@ CHECKPOINTS_FIRST = [
 ]
 
 
-def told(days_ago: int) -> EarlierRun:
+def told(days_ago: int) -> AuditSummary:
     """A run on demand that was told of spot."""
-    return earlier_run(days_ago, found=(RULE,), instance_type=GPU)
+    return earlier_run(days_ago, found_rules=(RULE,), instance_type=GPU)
 
 
-def spot_runs(*billed_of_1000: int, first: int = 1, **facts: Any) -> list[EarlierRun]:
+def spot_runs(*billed_of_1000: int, first: int = 1, **facts: Any) -> list[AuditSummary]:
     """Completed spot runs of the family, each billed for so many of its 1000 seconds."""
     plain: dict[str, Any] = {"purchase": Purchase.SPOT, "instance_type": GPU}
     return [

@@ -3,7 +3,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import InstanceGroup, Job, Parent, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel, WarmPool
@@ -36,7 +36,7 @@ def run(worked_s: int = WORKED_S, pulled_s: int = PULLED_S, **more: Any) -> Job:
     return job("ml.m5.xlarge", 2, **plain | more)
 
 
-def before(*gaps_s: int, worked_s: int = WORKED_S, **facts: Any) -> tuple[EarlierRun, ...]:
+def before(*gaps_s: int, worked_s: int = WORKED_S, **facts: Any) -> tuple[AuditSummary, ...]:
     """The same runs, newest first; `gaps_s`: from the end of each to the request of the next."""
     requested, runs = START - timedelta(seconds=WAITED_S), []
     phase_s = {"Starting": WAITED_S, "Downloading": PULLED_S, "Training": worked_s}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Job, Phase, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import WarmPool
@@ -30,7 +30,7 @@ def pooled(retained_s: int | None = 3600, status: str | None = "Terminated", **m
     return job("ml.m5.xlarge", 2, **plain | more)
 
 
-def pools(*gaps_s: int) -> tuple[EarlierRun, ...]:
+def pools(*gaps_s: int) -> tuple[AuditSummary, ...]:
     """Earlier runs of 10 minutes, newest first, each with a pool that the next run took over.
 
     `gaps_s`: from the end of each to the request of the next one, the newest first.
@@ -130,8 +130,7 @@ test_cases = cases(
     row(finds(fix=[]), pooled(warm_pool=WarmPool("Terminated", None, Decimal(3600)))),
     "Runs on other instances say nothing of this pool. They cannot take it over.",
     row(finds(fix=[None]), pooled(3600),
-        earlier=[replace(run, facts=replace(run.facts,
-        instance_type="ml.m5.large")) for run in pools(240, 240, 240)]),
+        earlier=[replace(run, instance_type="ml.m5.large") for run in pools(240, 240, 240)]),
 )  # fmt: skip
 
 

@@ -1,9 +1,9 @@
-from dataclasses import fields, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.finding import Found
 from sageaudit.domain.bill.tried_types import MOST_STEPS, DearerStep
@@ -11,8 +11,8 @@ from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
-from sageaudit.workflows.audit.judge import audit_job, run_facts
-from tests.fakes.families import earlier_run
+from sageaudit.workflows.audit.judge import audit_job, run_summary
+from tests.fakes.families import earlier_run, run_fields
 from tests.fakes.jobs import HOURLY_USD, TYPES, flat, market, ran
 from tests.fakes.judging import outcome
 from tests.fakes.rule_cases import CLEAR, cases, even, finds, row
@@ -32,7 +32,7 @@ def audited(run: Job, of: Measurements) -> Audit:
     return audit_job(run, of, market(), policy, ruleset, now=run.ended_at, earlier=None)
 
 
-def audited_after(earlier: list[EarlierRun], **changes: Any) -> Audit:
+def audited_after(earlier: list[AuditSummary], **changes: Any) -> Audit:
     """A run on the middle type, after these of its family."""
     of, ruleset, run = (
         flat(T4_HALF, 60, 1, **LITTLE),
@@ -43,12 +43,7 @@ def audited_after(earlier: list[EarlierRun], **changes: Any) -> Audit:
     return audit_job(run, of, market(), Policy(), ruleset, now=run.ended_at, earlier=tuple(earlier))
 
 
-def vars_of(facts: RunFacts) -> dict[str, Any]:
-    """The fields of what is stored of a run."""
-    return {field.name: getattr(facts, field.name) for field in fields(facts)}
-
-
-def tried(*stretches: tuple[str, int, str], count: int = 3, **facts: Any) -> list[EarlierRun]:
+def tried(*stretches: tuple[str, int, str], count: int = 3, **facts: Any) -> list[AuditSummary]:
     """Runs as (type, seconds, dollars), so many of each, the newest first."""
     return [
         earlier_run(
@@ -197,7 +192,7 @@ test_cases = cases(
 def test_a_run_is_stored_with_the_type_that_it_was_advised() -> None:
     """One of the findings that stand; none where nothing names a type."""
     told, clear = (
-        run_facts(audited(T4, flat(T4, 60, 1, **use))).advised_type
+        run_summary(audited(T4, flat(T4, 60, 1, **use))).advised_type
         for use in (WELL_USED, dict.fromkeys(WELL_USED, 95.0))
     )
     assert (told, clear) == ("ml.g4dn.xlarge", None)
@@ -227,9 +222,9 @@ def test_each_run_keeps_the_steps_of_the_runs_before_it() -> None:
     runs = tried(dear, HALF)
     for _ in range(60):
         audit = audited_after(runs)
-        facts = run_facts(audit)
-        runs = [earlier_run(1, total_usd=Decimal("0.94"), **vars_of(facts)), *runs][:50]
-    assert not any(run.facts.instance_type == "ml.g4dn.xlarge" for run in runs)
+        facts = run_summary(audit)
+        runs = [earlier_run(1, total_usd=Decimal("0.94"), **run_fields(facts)), *runs][:50]
+    assert not any(run.instance_type == "ml.g4dn.xlarge" for run in runs)
     [step] = facts.dearer_steps or ()
     assert (step.to_type, step.to_usd) == ("ml.g4dn.xlarge", Decimal("1.472"))
 
@@ -238,16 +233,16 @@ def test_a_run_on_several_types_keeps_what_it_says_nothing_of() -> None:
     """The next run of the family reads it there."""
     groups = (InstanceGroup("ml.g4dn.2xlarge", 1, "a"), InstanceGroup("ml.m5.xlarge", 1, "b"))
     earlier = tried(HALF, dearer_steps=(STEP,))
-    assert run_facts(audited_after(earlier, groups=groups)).dearer_steps == (STEP,)
+    assert run_summary(audited_after(earlier, groups=groups)).dearer_steps == (STEP,)
 
 
 def test_a_run_keeps_eight_steps_at_most() -> None:
     """The newest: what is stored of it stays small."""
     steps = tuple(replace(STEP, to_type=f"ml.type{number}.large") for number in range(20))
-    facts = run_facts(audited_after(tried(HALF, dearer_steps=steps)))
+    facts = run_summary(audited_after(tried(HALF, dearer_steps=steps)))
     assert facts.dearer_steps == steps[:MOST_STEPS]
 
 
 def test_without_a_history_no_step_is_known() -> None:
     """Else an audit of a file would say that there was none."""
-    assert run_facts(audited(T4_HALF, flat(T4_HALF, 60, 1, **LITTLE))).dearer_steps is None
+    assert run_summary(audited(T4_HALF, flat(T4_HALF, 60, 1, **LITTLE))).dearer_steps is None

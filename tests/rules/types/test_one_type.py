@@ -9,12 +9,12 @@ import pytest
 
 from sageaudit.adapters.prices import sources
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
-from sageaudit.workflows.audit.judge import audit_job, run_facts
-from tests.fakes.families import earlier_run
+from sageaudit.workflows.audit.judge import audit_job, run_summary
+from tests.fakes.families import earlier_run, run_fields
 from tests.fakes.jobs import even_use, ran
 
 SMALL, LARGE = "ml.g4dn.xlarge", "ml.g5.xlarge"
@@ -22,7 +22,7 @@ TODAY = "ml.p3.2xlarge"
 M5, C5 = "ml.m5.4xlarge", "ml.c5.2xlarge"
 
 
-def audited(percent: float, on: str, earlier: Sequence[EarlierRun]) -> Audit:
+def audited(percent: float, on: str, earlier: Sequence[AuditSummary]) -> Audit:
     """An hour whose GPU, or CPU without one, is so busy, with little of anything else."""
     run = ran(3600, on, volume_gb=0)
     run = replace(run, hints=replace(run.hints, mixed_precision=True))
@@ -38,11 +38,12 @@ def audited(percent: float, on: str, earlier: Sequence[EarlierRun]) -> Audit:
 
 def told(*stretches: tuple[str, Sequence[float]]) -> Iterator[str]:
     """What each run was told, in turn; of each stretch the type and how busy its GPU was."""
-    runs: list[EarlierRun] = []
+    runs: list[AuditSummary] = []
     for on, percent in ((on, percent) for on, loads in stretches for percent in loads):
         made = audited(percent, on, runs)
-        facts, usd = run_facts(made), made.bill.total_usd
-        runs.insert(0, replace(earlier_run(total_usd=usd, name=f"run-{len(runs)}"), facts=facts))
+        facts, usd = run_summary(made), made.bill.total_usd
+        run = earlier_run(total_usd=usd, job=f"run-{len(runs)}", **run_fields(facts))
+        runs.insert(0, run)
         yield facts.advised_type or "nothing"
 
 
@@ -80,6 +81,6 @@ def test_a_family_is_told_one_type(
 
 def test_the_reason_names_the_type_that_others_need() -> None:
     """The run itself would fit on less."""
-    busy = replace(earlier_run(), facts=run_facts(audited(90.0, TODAY, [])))
+    busy = earlier_run(**run_fields(run_summary(audited(90.0, TODAY, []))))
     findings = audited(8.0, TODAY, [busy]).savings.findings
     assert f"{SMALL} holds this run, and fewer of its family's last" in str(findings[0].found)

@@ -2,7 +2,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
@@ -17,7 +17,7 @@ TWINS = ran(3600, "ml.m5.xlarge", 4, volume_gb=None, fingerprint="same", data_pi
 """Four ml.m5.xlarge for an hour: $0.92."""
 
 
-def family(*runs: tuple[int, int, str], **facts: Any) -> list[EarlierRun]:
+def family(*runs: tuple[int, int, str], **facts: Any) -> list[AuditSummary]:
     """Runs as (instances, seconds, dollars) of the same work."""
     return [
         earlier_run(
@@ -39,9 +39,9 @@ BUSY = even(60, hosts=4, cpu=90)
 CHEAPER_ON_ONE = ((4, 3600, "0.92"), (1, 7200, "0.46"), (1, 9000, "0.575"))
 
 
-def heeded(instances: int | None) -> list[EarlierRun]:
+def heeded(instances: int | None) -> list[AuditSummary]:
     """A run on so many hosts of which the rule said that fewer could do its work."""
-    return [earlier_run(1, instance_count=instances, found=(RULE,), fingerprint="other")]
+    return [earlier_run(1, instance_count=instances, found_rules=(RULE,), fingerprint="other")]
 
 
 test_cases = cases(

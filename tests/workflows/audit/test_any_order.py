@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measurements import Measurements
@@ -119,7 +120,7 @@ def told(of: AuditDependencies, runs: Sequence[Run]) -> list[AuditDocument]:
     return documents
 
 
-def stamps(of: AuditDependencies) -> dict[str, Head]:
+def stamps(of: AuditDependencies) -> dict[str, AuditSummary]:
     """The heads, but for their version."""
     return {
         head.job: replace(head, version=0)

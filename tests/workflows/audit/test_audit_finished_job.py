@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled, Unavailable
@@ -220,7 +220,7 @@ def test_a_job_that_is_gone_is_recorded_as_unauditable(waited: Mapping[Wait, int
     head = of.history.head(JobKey(ended(NAME).ref.arn, CREATED))
     assert head is not None
     assert head.unauditable == document["unauditable"]
-    assert head.facts is None  # nothing that the family's next runs could be compared with
+    assert head.purchase is None  # nothing that the family's next runs could be compared with
 
 
 def test_a_job_that_came_back_is_audited_after_all() -> None:

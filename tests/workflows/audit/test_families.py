@@ -53,12 +53,12 @@ def test_each_run_is_judged_beside_those_that_ended_before() -> None:
             ended(f"train-{number}", CreationTime=None), of, now=now, caller=Caller.PERSON
         )
         assert isinstance(result, Audited)
-    names = [[run.name for run in case.runs] for case in usage]
+    names = [[run.job for run in case.runs] for case in usage]
     assert names == [[], ["train-0"], ["train-0"]]
     [earlier] = usage[1].runs
     assert earlier.total_usd is not None
-    assert earlier.facts.elapsed_s == Decimal(3600)
-    assert (earlier.facts.instance_type, earlier.facts.instance_count) == ("ml.g4dn.xlarge", 2)
+    assert earlier.elapsed_s == Decimal(3600)
+    assert (earlier.instance_type, earlier.instance_count) == ("ml.g4dn.xlarge", 2)
 
 
 def test_a_failed_run_is_kept_with_the_class_of_its_reason() -> None:
@@ -71,9 +71,8 @@ def test_a_failed_run_is_kept_with_the_class_of_its_reason() -> None:
     assert isinstance(result, Audited)
     head = of.history.head(result.key)
     assert head is not None
-    assert head.facts is not None
-    assert head.facts.reason_class == "memory error"
-    assert head.facts.found == (), "no later run asks for a loss"
+    assert head.reason == "memory error"
+    assert head.found_rules == (), "no later run asks for a loss"
 
 
 def test_a_history_that_starts_empty_is_no_history() -> None:

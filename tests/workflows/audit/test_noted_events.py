@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.sweep import SentNote
 from sageaudit.errors import AccessDenied, AwsError, Throttled, Unavailable
 from tests.fakes.audit_world import CREATED, World, at, event, running

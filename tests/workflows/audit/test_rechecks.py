@@ -7,7 +7,8 @@ from unittest.mock import patch
 
 import pytest
 
-from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Throttled
@@ -26,10 +27,10 @@ def failing_once(of: House, question: str) -> Any:
     return patch.object(of.history, question, side_effect=Throttled("dynamodb is throttled."))
 
 
-def sum_of(of: House) -> Head:
+def sum_of(of: House) -> AuditSummary:
     """The newest sum of the tuning job."""
     family = RunQuery.of_family(ACCOUNT, REGION, TUNING_ARN)
-    heads: list[Head] = [head for head in of.history.runs(family) if head.rollup]
+    heads: list[AuditSummary] = [head for head in of.history.runs(family) if head.rollup]
     [head] = heads
     return head
 

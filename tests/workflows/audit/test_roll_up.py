@@ -94,7 +94,7 @@ def test_it_adds_its_children_up() -> None:
     family = RunQuery.of_family(ACCOUNT, REGION, TUNING_ARN)
     [head] = [head for head in of.history.runs(family) if head.rollup]
     assert (head.job, head.total_usd) == ("sweep", Decimal("2.208"))
-    assert head.facts is None  # a sum is no run to compare with
+    assert head.purchase is None  # a sum is no run to compare with
 
 
 def test_it_adds_no_dollars_of_its_children_to_its_family() -> None:

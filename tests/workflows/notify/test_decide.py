@@ -17,7 +17,7 @@ from sageaudit.domain.advice.advice import Decision, Verb
 from sageaudit.domain.alert.alert import AlertKind
 from sageaudit.domain.alert.rule import AlertDecision, no_alert
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes

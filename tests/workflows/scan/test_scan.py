@@ -11,7 +11,8 @@ import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.scan.scanned_accounts import lanes_of
-from sageaudit.domain.audit.record import Entry, JobKey, Recorded
+from sageaudit.domain.audit.record import Entry, Recorded
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from infra.alarm_list import QUEUE_LATE_S
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, in_order
 from sageaudit.domain.sweep import SentNote

@@ -13,8 +13,9 @@ import pytest
 
 from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.domain.advice.advice import Decision, Verb, advice_id
-from sageaudit.domain.audit.earlier import Advised, RunFacts
-from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.domain.audit.advised import Advised
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Exemption, Severity
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job, Purchase
@@ -29,6 +30,7 @@ from sageaudit.domain.usage.measurements import DENIED, Measurements, Metric, Mi
 from sageaudit.errors import AccessDenied, AwsError, JobNotFound, Throttled
 from sageaudit.rules import catalogue
 from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList, watch
+from tests.fakes.families import run_fields, run_summary
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES, job, known, market, phases
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions
 from tests.fakes.sweeps import TRAINING, head_of, key_of, row
@@ -97,7 +99,7 @@ class Watch:
     """Everything that a watch touches."""
 
     def __init__(
-        self, *runs: Run, policy: Policy | None = None, heads: tuple[Head, ...] = ()
+        self, *runs: Run, policy: Policy | None = None, heads: tuple[AuditSummary, ...] = ()
     ) -> None:
         self.runs_there = {run.name: run for run in runs}
         self.policy = policy or Policy()
@@ -121,7 +123,9 @@ class Watch:
     def market(self, job: Job, now: datetime) -> Market:
         return market()
 
-    def runs(self, query: RunQuery[Head], *, page_size: int | None = None) -> Iterator[Head]:
+    def runs(
+        self, query: RunQuery[AuditSummary], *, page_size: int | None = None
+    ) -> Iterator[AuditSummary]:
         return iter(self.heads)
 
     def at(self, minute: int) -> WatchedList:
@@ -148,17 +152,17 @@ class Watch:
 
 def earlier(
     seconds: int, *, advised: Advised | None = None, status: str = "Completed", **facts: Any
-) -> Head:
+) -> AuditSummary:
     """A finished run of the family on the same instances."""
     listed = row(f"before-{seconds}", NOON - HOUR, status=status)
-    known = RunFacts(
+    known = run_summary(
         Purchase.ON_DEMAND,
         elapsed_s=Decimal(seconds),
         instance_type="ml.g4dn.12xlarge",
         instance_count=2,
         advised=(advised,) if advised else (),
     )
-    return replace(head_of(listed), facts=replace(known, **facts), family=FAMILY)
+    return replace(head_of(listed), family=FAMILY, **run_fields(replace(known, **facts)))
 
 
 FAMILY = "training/None/None/train"
@@ -235,7 +239,7 @@ LONGER = tuple(earlier(20_000 + n) for n in range(3))
         ),
         pytest.param((earlier(1_000, status="Failed"),), 432_000, 99, [], id="only failed runs"),
         pytest.param(
-            (earlier(9_000, status="Stopped", reason_class="limit reached"), earlier(1_000)),
+            (earlier(9_000, status="Stopped", reason="limit reached"), earlier(1_000)),
             432_000, 99, [], id="a limit let one run for long",
         ),
         pytest.param(LONGER, 14_400, 5, ["limit"], id="all runs needed longer than the limit"),
@@ -248,7 +252,7 @@ LONGER = tuple(earlier(20_000 + n) for n in range(3))
     ],
 )  # fmt: skip
 def test_a_run_that_takes_too_long(
-    heads: tuple[Head, ...], limit_s: int, minute: int, said: list[str]
+    heads: tuple[AuditSummary, ...], limit_s: int, minute: int, said: list[str]
 ) -> None:
     """By its family, on the same instances; each once a run."""
     one = Watch(Run(uses=((600, BUSY),), limit_s=limit_s), heads=heads)

@@ -1,33 +1,48 @@
 """Converts dataclasses to and from table items, by the names and types of their fields.
 
-An attribute has the name of its field; a field that is None has no attribute; the fields of a
-JobKey are attributes like the others. Times and enum values are strings, tuples are lists. Money is
-a number; the numbers in RunFacts and Sums are strings, as a metric may have any exponent.
+An attribute has the name of its field; a field that is None has no attribute, nor has one that is
+False, or an empty list or map, by default. The fields of a JobKey are attributes like the others.
+Times and enum values are strings, tuples are lists. Money is a number; the figures of RUN_FIELDS
+and Sums are strings, as a metric may have any exponent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, Field, fields
 from datetime import date, datetime
 from decimal import Decimal
 from sys import intern
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from sageaudit.adapters.history.gzip_json import gzip_json, read_gzip_json
 from sageaudit.adapters.history.moments import moment_text, read_moment
 from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.audit.earlier import Advised, RunFacts
-from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
+from sageaudit.domain.audit.advised import Advised
+from sageaudit.domain.audit.record import Detail, FindingRow
+from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.tried_types import DearerStep
 
 Item = dict[str, Any]
-Stored = TypeVar("Stored", Head, FindingRow, JobKey, RunFacts, Advised, DearerStep, Decision)
-Reader = tuple[str, Callable[..., Any] | None, bool]
-"""A field, what converts its stored value (None: it is stored as it is), and whether it may be
-absent."""
+Stored = TypeVar("Stored", AuditSummary, FindingRow, JobKey, Advised, DearerStep, Decision)
+
+
+class Reader(NamedTuple):
+    """A field, and what converts its stored value (None: it is stored as it is).
+
+    `optional`: it may be absent; so is a value that is `default`, which the field has then.
+    `nested`: it is a list or a map.
+    """
+
+    name: str
+    read: Callable[..., Any] | None
+    optional: bool
+    default: Any
+    nested: bool
+
+
 LONGEST_NAME = 200
 _LARGEST_DETAIL_BYTES = 350_000
 """Description in gzip and series together; above it the series are dropped."""
@@ -36,12 +51,12 @@ _LARGEST_DETAIL_BYTES = 350_000
 def to_item(row: Stored) -> Item:
     """The attributes of a row."""
     item: Item = {}
-    for field in fields(row):
-        value = getattr(row, field.name)
+    for name, _, optional, default, _ in READERS[type(row)]:
+        value = getattr(row, name)
         if isinstance(value, JobKey):
             item |= to_item(value)
-        elif value is not None:
-            item[field.name] = _plain(value)
+        elif value is not None and not (optional and value == default):
+            item[name] = _run_value(value) if name in _OF_A_RUN else _plain(value)
     return item
 
 
@@ -53,11 +68,11 @@ def from_item(form: type[Stored], item: Item) -> Stored:
 def read_fields(readers: Iterable[Reader], item: Item) -> dict[str, Any]:
     """The fields that these readers make of an item. Raises KeyError, as `from_item`."""
     values: dict[str, Any] = {}
-    for name, read, optional in readers:
+    for name, read, optional, *_ in readers:
         if name in item:
             values[name] = item[name] if read is None else read(item[name])
         elif optional:
-            values[name] = None
+            continue
         elif read is from_item:
             values[name] = from_item(JobKey, item)
         else:
@@ -70,8 +85,6 @@ def _plain(value: object) -> object:
         return moment_text(value)
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, RunFacts):
-        return {name: _facts_value(part) for name, part in to_item(value).items()}
     if isinstance(value, Sums):
         return _sums_item(value)
     if isinstance(value, tuple):
@@ -79,16 +92,16 @@ def _plain(value: object) -> object:
     return str(value) if isinstance(value, str) else value
 
 
-def _facts_value(value: object) -> object:
+def _run_value(value: object) -> object:
     if isinstance(value, Advised):
-        return {name: _facts_value(part) for name, part in to_item(value).items()}
+        return {name: _run_value(part) for name, part in to_item(value).items()}
     if isinstance(value, DearerStep):
-        return {name: _facts_value(part) for name, part in to_item(value).items()}
-    if isinstance(value, list):
-        return [_facts_value(part) for part in value]
+        return {name: _run_value(part) for name, part in to_item(value).items()}
+    if isinstance(value, tuple | list):
+        return [_run_value(part) for part in value]
     if isinstance(value, Mapping):
         return {name[:LONGEST_NAME]: str(number) for name, number in value.items()}
-    return str(value) if isinstance(value, Decimal) else value
+    return str(value) if isinstance(value, str | Decimal) else value
 
 
 def _sums_item(sums: Sums) -> Item:
@@ -139,18 +152,24 @@ def read_detail(item: Item) -> Detail:
     return Detail(job["describe"], job["tags"], item["series"], item.get("note"))
 
 
-def _read_facts(item: Item) -> RunFacts:
-    return from_item(RunFacts, item)
-
-
 def _readers(form: type[Any]) -> tuple[Reader, ...]:
     """Those of all fields."""
-    readers = []
-    for name, hint in get_type_hints(form).items():
-        optional = NoneType in get_args(hint)
-        [kind] = [kind for kind in get_args(hint) if kind is not NoneType] if optional else [hint]
-        readers.append((name, _value_reader(kind), optional))
+    readers, hints = [], get_type_hints(form)
+    for field in fields(form):
+        hint = hints[field.name]
+        unknown = NoneType in get_args(hint)
+        [kind] = [kind for kind in get_args(hint) if kind is not NoneType] if unknown else [hint]
+        default = None if unknown else _empty(field)
+        optional = unknown or default is not None
+        nested = get_origin(kind) in {tuple, Mapping} or kind is Sums
+        readers.append(Reader(field.name, _value_reader(kind), optional, default, nested))
     return tuple(readers)
+
+
+def _empty(field: Field[Any]) -> object:
+    """False, or the empty list, map or sums, that a field has by default; None of any other."""
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    return default if default is False or default in ((), {}, Sums()) else None
 
 
 def _value_reader(hint: Any) -> Callable[..., Any] | None:
@@ -172,13 +191,13 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
         JobKey: from_item,
         date: date.fromisoformat,
         datetime: read_moment,
-        RunFacts: _read_facts,
         Sums: _read_sums,
     }.get(hint, hint)
     return reader
 
 
-_FORMS = (Head, FindingRow, JobKey, RunFacts, Advised, DearerStep, Decision)
+_OF_A_RUN = frozenset(RUN_FIELDS)
+_FORMS = (AuditSummary, FindingRow, JobKey, Advised, DearerStep, Decision)
 READERS = {form: _readers(form) for form in _FORMS}
 _NUMBERS: dict[type[Sums | RuleSums], dict[str, Callable[[Any], Any]]] = {
     form: {

@@ -9,6 +9,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def as_utc(moment: datetime) -> datetime:
     """The moment in UTC; one without a zone is taken as UTC."""
+    if moment.tzinfo is UTC:
+        return moment
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 

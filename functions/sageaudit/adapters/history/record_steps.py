@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from sageaudit.adapters.history.moments import as_utc
 from sageaudit.adapters.history.sort_keys import ended_sk
-from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Head, JobKey, Recorded, Verdict
+from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Recorded, Verdict
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 
 
@@ -27,7 +28,7 @@ class RecordStep(enum.Enum):
     OLDER = "older"
 
 
-def next_step(newest: Head | None, entry: Entry, digest: str) -> RecordStep:
+def next_step(newest: AuditSummary | None, entry: Entry, digest: str) -> RecordStep:
     """Decides so that the result does not depend on the order or number of deliveries.
 
     ADVANCE stores the newer time of an unchanged document, so that an older state is rejected
@@ -49,7 +50,7 @@ def next_step(newest: Head | None, entry: Entry, digest: str) -> RecordStep:
     return RecordStep.WRITE if newer or becomes_final or entry.again else RecordStep.DUPLICATE
 
 
-def unchanged(step: RecordStep, newest: Head) -> Recorded:
+def unchanged(step: RecordStep, newest: AuditSummary) -> Recorded:
     """The result for an entry that made no new version."""
     verdict = Verdict.OLDER if step is RecordStep.OLDER else Verdict.DUPLICATE
     return Recorded(verdict, newest.version, newest)
@@ -94,7 +95,7 @@ def read_compared(text: str | None) -> tuple[str, ...] | None:
     return tuple(text[at : at + STAMP_LENGTH] for at in range(0, len(text), STAMP_LENGTH))
 
 
-def family_row(entry: Entry, head: Head) -> FamilyRow | None:
+def family_row(entry: Entry, head: AuditSummary) -> FamilyRow | None:
     """The row of a run; None for a run that none is compared with."""
     if head.stamp is None:
         return None
@@ -118,19 +119,19 @@ def out_of_date(
     yield from (later.key for later in after if later.misses(own))
 
 
-def sum_row(head: Head, scope: Scope) -> SumRow:
+def sum_row(head: AuditSummary, scope: Scope) -> SumRow:
     """What an audit adds to one scope of the daily sums."""
     names = {
         Scope.ACCOUNT: None,
         Scope.FAMILY: head.family,
         Scope.OWNER: head.owner,
-        Scope.TYPE: head.facts.instance_type if head.facts else None,
+        Scope.TYPE: head.instance_type,
     }
     day = as_utc(head.ended_at).date()
     return SumRow(scope, head.account, head.region, names[scope], day, head.sums)
 
 
-def changes(newest: Head | None, head: Head) -> Iterator[SumRow]:
+def changes(newest: AuditSummary | None, head: AuditSummary) -> Iterator[SumRow]:
     """What recording a version adds to the sums, as differences to the newest one before it.
 
     No difference is zero: a roll-up without findings of its own adds nothing anywhere.

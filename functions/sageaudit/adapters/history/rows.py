@@ -14,18 +14,11 @@ from sageaudit.adapters.history.sort_keys import LONGEST_TEXT
 from sageaudit.domain.alert.audit_figures import advised_in
 from sageaudit.domain.audit.bill_document import BillDocument
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import RunFacts, run_stamp
 from sageaudit.domain.audit.finding_document import FindingDocument, most_usd, stands
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import (
-    NOT_NAMED,
-    Entry,
-    FindingRow,
-    Head,
-    JobKey,
-    earlier_run,
-)
+from sageaudit.domain.audit.record import NOT_NAMED, Entry, FindingRow
 from sageaudit.domain.audit.spend_qualifier import lower_gaps, qualifier_of_bill
+from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary, JobKey, run_stamp
 from sageaudit.domain.audit.sums import storable_usd, sums_of
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import seconds_between, whole_sum
@@ -37,12 +30,12 @@ MOST_FINDING_ROWS = 40
 """A transaction has at most 100 actions: 40 puts, 40 deletes of old rows, and up to 13 others."""
 
 
-def head_of(entry: Entry, version: int, digest: str) -> Head:
+def head_of(entry: Entry, version: int, digest: str) -> AuditSummary:
     """HEAD, the summary of an entry that becomes this version."""
     document = entry.document
     job, audit = document["job"], document["audit"]
     due_at = None if audit["settled"] or audit["due_at"] is None else read_moment(audit["due_at"])
-    head = Head(
+    head = AuditSummary(
         key=run_of(entry),
         version=version,
         settled=audit["settled"],
@@ -66,12 +59,11 @@ def head_of(entry: Entry, version: int, digest: str) -> Head:
         ruleset=audit["ruleset"],
         policy=audit["policy"],
         family_version=entry.family_version,
-        fingerprint=entry.fingerprint,
         finding_ids=tuple(finding.rule_id for finding in finding_rows(entry)),
-        facts=_facts(entry),
+        **_of_the_run(entry),
         judged=Judged(document["judged"]) if document["judged"] else None,
-        estimated=bool(document["bill"]["estimated"]) or None,
-        incomplete=bool(lower_gaps(document["bill"])) or None,
+        estimated=bool(document["bill"]["estimated"]),
+        incomplete=bool(lower_gaps(document["bill"])),
         spend_qualifier=qualifier_of_bill(document["bill"]),
         findings_without_row=findings_without_row(document) or None,
         sums=sums_of(document),
@@ -84,8 +76,8 @@ def head_of(entry: Entry, version: int, digest: str) -> Head:
         possible_usd=storable_usd(document["possible_usd"]),
         **_parts(document),
     )
-    run = None if job["ended_at"] is None else earlier_run(head)
-    return head if run is None else replace(head, stamp=run_stamp(run))
+    compared = head.is_comparable and job["ended_at"] is not None
+    return replace(head, stamp=run_stamp(head)) if compared else head
 
 
 def _seconds(begin: str | None, end: str | None) -> int | None:
@@ -135,8 +127,12 @@ def _part(bill: BillDocument, item: str, figure: Literal["quantity", "usd"]) -> 
     return None if gap and not parts else storable_usd(whole_sum(parts))
 
 
-def _facts(entry: Entry) -> RunFacts | None:
-    return entry.facts and replace(entry.facts, advised=advised_in(entry.document))
+def _of_the_run(entry: Entry) -> dict[str, Any]:
+    """What its document does not have, and what it was advised."""
+    if entry.run is None:
+        return {}
+    known = {name: getattr(entry.run, name) for name in RUN_FIELDS}
+    return known | {"advised": advised_in(entry.document)}
 
 
 def finding_rows(entry: Entry) -> tuple[FindingRow, ...]:
@@ -180,7 +176,7 @@ def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:
         saving_alone_usd=storable_usd(finding["saving_alone_usd"]),
         summary=row_text(finding["summary"]),
         fix=fix if fix is None else row_text(fix),
-        estimated=finding.get("estimated") or None,
+        estimated=bool(finding.get("estimated")),
         saving_up_to_usd=storable_usd(most_usd(finding)),
     )
 

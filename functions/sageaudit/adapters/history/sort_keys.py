@@ -6,7 +6,7 @@ import hashlib
 from datetime import datetime
 
 from sageaudit.adapters.history.moments import epoch_ms, moment_text
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 
 LONGEST_TEXT = 2_000
 """Most characters of a text in rows and keys; the document has the full text."""

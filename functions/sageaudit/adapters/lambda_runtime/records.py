@@ -22,7 +22,7 @@ from sageaudit.adapters.history.dynamo.table import (
 from sageaudit.adapters.history.gzip_json import NOT_GZIP_JSON, read_gzip_text
 from sageaudit.adapters.history.stored_document import read
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.routes import CHANNEL_NAME
 from sageaudit.errors import Malformed
 

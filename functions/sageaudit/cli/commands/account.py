@@ -12,10 +12,10 @@ from rich.console import Console
 from sageaudit.cli import options
 from sageaudit.cli.support.history import asking
 from sageaudit.cli.support.history.asking import HistoryOptions
-from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.finding_document import finding_document, other_outcomes
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import NOT_NAMED, Head, earlier_run
+from sageaudit.domain.audit.record import NOT_NAMED
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import JobNotFound
 from sageaudit.output.terminal.findings import show_finding
@@ -55,20 +55,18 @@ def account(
     asked = account if account == NOT_NAMED else options.account_id(account, "ACCOUNT")
     with where.open() as source:
         heads = list(heads_of_period(source.history, period, asked))
-    runs = [run for head in heads if (run := earlier_run(head))]
+    runs = [head for head in heads if head.is_comparable]
     if not runs:
         raise JobNotFound(f"no audited run of account {account} was found")
     audit = audit_account(runs, days, policy.for_job(account, "", {}), catalogue.ruleset())
-    counted_heads = [head for head in heads if earlier_run(head)]
-    printed.show(_document(account, days, runs, audit, counted_heads), _show)
+    printed.show(_document(account, days, runs, audit), _show)
 
 
 def _document(
     account: str,
     days: int,
-    runs: Sequence[EarlierRun],
+    runs: Sequence[AuditSummary],
     audit: AccountAudit,
-    heads: Sequence[Head],
 ) -> dict[str, Any]:
     judged = Counter(run.judged for run in runs)
     return {
@@ -81,8 +79,8 @@ def _document(
             "unknown": judged[None],
         },
         "runs_at_estimated_rates": sum(run.estimated for run in runs),
-        "runs_with_incomplete_bills": sum(bool(head.incomplete) for head in heads),
-        "runs_with_upper_bounds": sum(head.sums.upper_bounds for head in heads),
+        "runs_with_incomplete_bills": sum(run.incomplete for run in runs),
+        "runs_with_upper_bounds": sum(run.sums.upper_bounds for run in runs),
         "findings": [finding_document(finding) for finding in audit.findings],
         **other_outcomes(audit.outcomes),
     }

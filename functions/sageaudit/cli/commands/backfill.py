@@ -25,7 +25,8 @@ from sageaudit.cli.support.scan.scan_run import Asked, ScanRun
 from sageaudit.cli.support.scan.scanned_accounts import THREADS, ScannedAccount, ScannedAccounts
 from sageaudit.cli.support.scan.threads import Threads
 from sageaudit.cli.support.scan.view import listing_line, may_ask
-from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period, in_order
 from sageaudit.domain.policy.policy import Policy
@@ -233,7 +234,7 @@ class _Backfill:
             say(line)
 
 
-def _oldest_first(history: History, period: Period) -> Iterator[Head]:
+def _oldest_first(history: History, period: Period) -> Iterator[AuditSummary]:
     """The runs that ended in the period, day by day."""
     days = (period.until - period.since).days + 1
     for day in (period.since + timedelta(days=number) for number in range(days)):

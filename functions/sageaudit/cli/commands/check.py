@@ -22,7 +22,8 @@ from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.check import views
 from sageaudit.cli.support.check.document import CheckedFile, document
 from sageaudit.cli.support.history.histories import HistorySource, open_history
-from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, Head, RunQuery
+from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
@@ -177,10 +178,8 @@ def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
     group = job.groups[0] if len(job.groups) == 1 else None
     asked = (group.instance_type, group.count) if group else None
 
-    def other(head: Head) -> bool:
-        facts = head.facts
-        ran = (facts.instance_type, facts.instance_count) if facts else (None, None)
-        return asked is None or ran != asked
+    def other(head: AuditSummary) -> bool:
+        return asked is None or (head.instance_type, head.instance_count) != asked
 
     found = (whole_audit(history, head.key) for head in sorted(heads, key=other)[:_AUDITS])
     return FamilyHistory(runs_of(heads), tuple(audit for audit in found if audit is not None))

@@ -21,10 +21,11 @@ from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.words import counted
 from sageaudit.queries import answer
+from sageaudit.queries.answer import ListRow
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import named
 from sageaudit.queries.question import Question
-from sageaudit.queries.rows import OF_A_FINDING, AuditRow
+from sageaudit.queries.rows import OF_A_FINDING
 from sageaudit.rules import catalogue
 
 _FORMATS = ("parquet", "jsonl", "csv")
@@ -86,7 +87,7 @@ def export(
         question = named(reader, question)
         every = findings and question.rule is None
         questions = _of_each_rule(reader, question) if every else [question]
-        rows: Iterable[AuditRow] = (
+        rows: Iterable[ListRow] = (
             row for asked in questions for row in answer.all_rows(reader, asked, with_heads=heads)
         )
         rows, listing = formats.with_tags(rows, listing)
@@ -112,7 +113,7 @@ def _of_each_rule(reader: Lists, question: Question) -> Iterator[Question]:
         yield replace(question, rule=rule)
 
 
-def _write(rows: Iterable[AuditRow], chosen: Sequence[Field], form: str, path: Path) -> int:
+def _write(rows: Iterable[ListRow], chosen: Sequence[Field], form: str, path: Path) -> int:
     if path == _STDOUT:
         return _write_text(rows, chosen, form, lambda line: click.echo(line, nl=False))
     with whole_file(path) as part:
@@ -124,7 +125,7 @@ def _write(rows: Iterable[AuditRow], chosen: Sequence[Field], form: str, path: P
 
 
 def _write_text(
-    rows: Iterable[AuditRow], chosen: Sequence[Field], form: str, write: Callable[[str], object]
+    rows: Iterable[ListRow], chosen: Sequence[Field], form: str, write: Callable[[str], object]
 ) -> int:
     lines = formats.csv_lines(rows, chosen) if form == "csv" else formats.jsonl_lines(rows, chosen)
     count = -1 if form == "csv" else 0
@@ -134,7 +135,7 @@ def _write_text(
     return count
 
 
-def _values(row: AuditRow, chosen: Sequence[Field]) -> dict[str, object]:
+def _values(row: ListRow, chosen: Sequence[Field]) -> dict[str, object]:
     """The values as Parquet has types for them: times stay times, and enumerated words are text."""
     values = {field.name: field.value(row) for field in chosen}
     return {

@@ -61,7 +61,7 @@ def history(
         count = shown.write(rows, listing, tail, days)
         if not count:
             asking.say_nothing_found(reader, question)
-    asking.say_rollups(found.rows)
+    asking.say_rollups(found.rollup_kinds)
     if found.more:
         say("there are more rows: --all prints all of them")
 

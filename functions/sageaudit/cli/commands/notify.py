@@ -27,7 +27,7 @@ from sageaudit.cli.support.history.histories import BesideTable, HistorySource
 from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
 from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
 from sageaudit.domain.alert.rule import AlertDecision
-from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.policy import Policy
@@ -258,7 +258,7 @@ def _opened(where: HistoryOptions, *, recorded: bool) -> Iterator[HistorySource]
         yield source
 
 
-def _recorded(path: Path, policy: Policy, history: History, source: HistorySource) -> Head:
+def _recorded(path: Path, policy: Policy, history: History, source: HistorySource) -> AuditSummary:
     """The head of a recorded run, which is audited beside the history."""
     [audited] = audit_recordings([path], policy, history, lasts=bool(source.name))
     if isinstance(audited, BadRecording):
@@ -272,7 +272,7 @@ def _recorded(path: Path, policy: Policy, history: History, source: HistorySourc
 
 
 def _decided(
-    head: Head, history: History, source: HistorySource, policy: Policy
+    head: AuditSummary, history: History, source: HistorySource, policy: Policy
 ) -> tuple[AlertDecision, MessageCard | None, MessageCard | None]:
     """What `notify` would decide, with the cards of the message and of the line about the job."""
     document = whole_audit(history, head.key, head.version)

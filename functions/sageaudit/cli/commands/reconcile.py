@@ -12,7 +12,7 @@ from sageaudit.cli import options
 from sageaudit.cli.support.account.accounts import identity, open_session
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.prices import reconciliation
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import FINISHED
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.reconcile.audited_lines import AuditedMonth, lines_of
@@ -113,7 +113,7 @@ def month_of(history: History, account: str, first_day: date) -> AuditedMonth:
     )
 
 
-def _has_bill(head: Head) -> bool:
+def _has_bill(head: AuditSummary) -> bool:
     """A roll-up repeats the lines of its training jobs; an unauditable job has none.
 
     Those of a job that still ran when it was audited end at that moment, which AWS's do not.

@@ -26,8 +26,8 @@ from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.cli.support.scan import coverage as billed
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import facts_of
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.run_summary import summary_of_run
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.guides.guides import chosen
 from sageaudit.domain.guides.traits import of_audit
@@ -156,8 +156,8 @@ def recorded_report(path: Path, document: AuditDocument) -> JobReport:
     if not isinstance(recorded, recording.Recording):
         return JobReport(document, None)
     run = run_of(recorded)
-    facts = facts_of(run.job, reason_class=reason_class(run.job), usage=run.usage)
-    guides = chosen(of_audit(document, run.job, facts, (), run.market.types))
+    own = summary_of_run(run.job, reason=reason_class(run.job), usage=run.usage)
+    guides = chosen(of_audit(document, run.job, own, (), run.market.types))
     return JobReport(document, run.usage, guides)
 
 
@@ -195,7 +195,7 @@ def _of_days(
     )
 
 
-def _of_job(history: History, head: Head) -> JobReport:
+def _of_job(history: History, head: AuditSummary) -> JobReport:
     found = report_contents.job_report(_source(history), head)
     if found is None:
         raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")

@@ -10,7 +10,7 @@ from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.history import asking
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.output.fixes.dialects import Dialect
@@ -80,7 +80,7 @@ def show(
         show_code(audited, console, fix_as)
 
 
-def _audit(history: History, head: Head, version: int | None) -> AuditDocument:
+def _audit(history: History, head: AuditSummary, version: int | None) -> AuditDocument:
     audited = whole_audit(history, head.key, version)
     if audited is None and version in {None, *range(1, head.version + 1)}:
         raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")

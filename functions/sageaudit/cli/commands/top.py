@@ -45,4 +45,4 @@ def top(filters: Filters, sort: Sort, limit: int, where: HistoryOptions, shown: 
         days = asking.days_of(question.window)
         if not shown.write(page.rows, listing, asking.tail(reader.read), days):
             asking.say_nothing_found(reader, question)
-    asking.say_rollups(page.rows)
+    asking.say_rollups(page.rollup_kinds)

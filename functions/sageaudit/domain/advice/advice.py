@@ -1,9 +1,9 @@
 """What a family was advised, and what came of it: pure, and derived from its runs each time.
 
 No state of an advice is stored. It follows from the family's runs, each with what it was advised
-and the values that it ran with (`RunFacts`), and from what people decided. So runs that come late,
-come twice or are judged again always give the same answer. docs/advice.md has the states as a
-table, docs/decisions/0025 the reasons.
+and the values that it ran with (`AuditSummary`), and from what people decided. So runs that come
+late, come twice or are judged again always give the same answer. docs/advice.md has the states as
+a table, docs/decisions/0025 the reasons.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from sageaudit.domain.advice.comparison import (
     started_at,
 )
 from sageaudit.domain.advice.episodes import CLOSED_AFTER, amount_of, episodes_of
-from sageaudit.domain.audit.earlier import Advised, Worth, own_value
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.advised import Advised, Worth
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -171,13 +171,15 @@ def advice_id(account: str, region: str, family: str, advised: Advised) -> str:
     return letters
 
 
-def advices_of(heads: Iterable[Head], decisions: Iterable[Decision], now: datetime) -> list[Advice]:
+def advices_of(
+    heads: Iterable[AuditSummary], decisions: Iterable[Decision], now: datetime
+) -> list[Advice]:
     """The advices of these runs, of one family or of many: what counts first, the most of 30 days
     first. Runs and decisions may come in any order, and more than once.
     """
-    families: dict[tuple[str, str, str], dict[object, Head]] = defaultdict(dict)
+    families: dict[tuple[str, str, str], dict[object, AuditSummary]] = defaultdict(dict)
     for head in heads:
-        if head.facts is not None:
+        if head.purchase is not None:
             families[head.account, head.region, head.family][head.key] = head
     ordered = sorted(decisions, key=lambda one: (one.at, one.verb))
     newest = {decision.advice: decision for decision in ordered}
@@ -195,18 +197,18 @@ def dearest_first(advices: Iterable[Advice], now: datetime) -> list[Advice]:
     return sorted(advices, key=lambda one: (worths.index(one.worth), -one.of_days(now, 30), one.id))
 
 
-def _place(head: Head) -> tuple[datetime, str, datetime]:
+def _place(head: AuditSummary) -> tuple[datetime, str, datetime]:
     """Runs are in the order of their starts: their parameters were chosen then."""
     return started_at(head), head.key.arn, head.key.created_at
 
 
 def _of_family(
-    runs: Sequence[Head], decisions: Mapping[str, Decision], now: datetime
+    runs: Sequence[AuditSummary], decisions: Mapping[str, Decision], now: datetime
 ) -> list[Advice]:
     """All values of each line; `runs` by start."""
     lines: dict[object, dict[str, Advised]] = defaultdict(dict)
     for run in runs:
-        for one in run.facts.advised or () if run.facts else ():
+        for one in run.advised or ():
             name = advice_id(run.account, run.region, run.family, one)
             known = lines[one.line]
             known.pop(name, None)
@@ -250,7 +252,7 @@ def _once(found: list[Advice]) -> list[Advice]:
 def _advice(
     name: str,
     one: Advised,
-    runs: Sequence[Head],
+    runs: Sequence[AuditSummary],
     decision: Decision | None,
     paths: frozenset[str],
     now: datetime,
@@ -277,7 +279,7 @@ def _advice(
         owner=runs[-1].owner,
         rule=one.rule,
         parameter=one.parameter,
-        old=own_value(newest.facts, one.parameter),
+        old=newest.value_of(one.parameter),
         new=one.new,
         state=State.OPEN,
         severity=one.severity,

@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.audit.earlier import Advised, RunFacts, advised_of, own_value
+from sageaudit.domain.audit.advised import Advised
 from sageaudit.domain.audit.like_runs import newest_level
-from sageaudit.domain.audit.record import Head, earlier_run
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 
 COMPARED = 3
@@ -80,16 +80,15 @@ class Comparison:
         return None if self.predicted_usd is None else self.predicted_usd * self.runs
 
 
-def started_at(head: Head) -> datetime:
+def started_at(head: AuditSummary) -> datetime:
     """When its parameters were chosen, as far as it is known."""
-    elapsed_s = head.facts.elapsed_s if head.facts else None
-    return head.ended_at - timedelta(seconds=float(elapsed_s or 0))
+    return head.ended_at - timedelta(seconds=float(head.elapsed_s or 0))
 
 
 def compared(
-    runs: Sequence[Head],
-    advised_runs: Sequence[Head],
-    carriers: Sequence[Head],
+    runs: Sequence[AuditSummary],
+    advised_runs: Sequence[AuditSummary],
+    carriers: Sequence[AuditSummary],
     advised: Advised,
     paths: frozenset[str],
 ) -> Comparison:
@@ -103,13 +102,9 @@ def compared(
     lost = 2 * len(_completed(advised_runs)) < len(advised_runs)
     if not lost and (failing := _failing(before, carriers)):
         return Comparison(Effect.WORSE, failing)
-    was = [
-        run
-        for run in _completed(before)
-        if _instances(run.facts) == _instances(advised_runs[-1].facts)
-    ]
+    was = [run for run in _completed(before) if _instances(run) == _instances(advised_runs[-1])]
     was, done = was[-COMPARED:], _completed(carriers)
-    same = [advised_of(run.facts, advised) for run in advised_runs[-COMPARED:]]
+    same = [run.advised_like(advised) for run in advised_runs[-COMPARED:]]
     promises = [one.amount for one in same if one is not None and one.amount is not None]
     found = Comparison(
         Effect.CHANGED_TOO,
@@ -133,7 +128,10 @@ def compared(
 
 
 def _judged(
-    was: Sequence[Head], done: Sequence[Head], now: Sequence[Head], first: datetime
+    was: Sequence[AuditSummary],
+    done: Sequence[AuditSummary],
+    now: Sequence[AuditSummary],
+    first: datetime,
 ) -> tuple[Effect, str | None]:
     """The outcome and its evidence; None where that is what else changed."""
     if len(done) < COMPARED:
@@ -151,10 +149,12 @@ def _judged(
     return (Effect.WORSE, f"{bills}: no cheaper") if worse else (Effect.CHEAPER, bills)
 
 
-def mended_otherwise(runs: Sequence[Head], last: Head, advised: Advised) -> Comparison | None:
+def mended_otherwise(
+    runs: Sequence[AuditSummary], last: AuditSummary, advised: Advised
+) -> Comparison | None:
     """Where the finding is gone with another value than the advised one; None where it is not."""
-    own, old = (own_value(of.facts, advised.parameter) for of in (runs[-1], last))
-    others = _instances(runs[-1].facts) != _instances(last.facts)
+    own, old = (run.value_of(advised.parameter) for run in (runs[-1], last))
+    others = _instances(runs[-1]) != _instances(last)
     another = own is not None and own != old
     if not advised.parameter or not (others or another):
         return None
@@ -166,7 +166,7 @@ def mended_otherwise(runs: Sequence[Head], last: Head, advised: Advised) -> Comp
     return Comparison(Effect.CHANGED_TOO, f"mended with {value} in its place", len(since))
 
 
-def _failing(before: Sequence[Head], carriers: Sequence[Head]) -> str | None:
+def _failing(before: Sequence[AuditSummary], carriers: Sequence[AuditSummary]) -> str | None:
     """Two of its first three runs failed, and at most one of the three before."""
     finished = [run for run in carriers if _finished(run)][:COMPARED]
     failed = [run for run in finished if run.status == "Failed"]
@@ -177,25 +177,26 @@ def _failing(before: Sequence[Head], carriers: Sequence[Head]) -> str | None:
     )
 
 
-def _finished(run: Head) -> bool:
-    reason = run.facts.reason_class if run.facts else None
-    return run.status == "Completed" or (run.status == "Failed" and reason not in _NOT_ITS_FAULT)
+def _finished(run: AuditSummary) -> bool:
+    failed = run.status == "Failed" and run.reason not in _NOT_ITS_FAULT
+    return run.status == "Completed" or failed
 
 
-def _completed(runs: Sequence[Head]) -> list[Head]:
+def _completed(runs: Sequence[AuditSummary]) -> list[AuditSummary]:
     return [run for run in runs if run.status == "Completed" and run.total_usd is not None]
 
 
-def _instances(facts: RunFacts | None) -> tuple[object, ...]:
-    return () if facts is None else (facts.instance_type, facts.instance_count, facts.purchase)
+def _instances(run: AuditSummary) -> tuple[object, ...]:
+    return run.instance_type, run.instance_count, run.purchase
 
 
-def _changed(was: Sequence[Head], run: Head, paths: frozenset[str]) -> Iterator[str]:
+def _changed(
+    was: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
+) -> Iterator[str]:
     """What else differs between the runs before and one after, in words."""
-    facts = run.facts
-    if facts is None or not was:
+    if run.purchase is None or not was:
         return
-    before = [one.facts for one in was if one.facts is not None]
+    before = [one for one in was if one.purchase is not None]
     words = {
         "the type": ("InstanceType", "instance_type"),
         "the count": ("InstanceCount", "instance_count"),
@@ -203,14 +204,14 @@ def _changed(was: Sequence[Head], run: Head, paths: frozenset[str]) -> Iterator[
     }
     for word, (ending, name) in words.items():
         free = any(ending in path for path in paths)
-        if not free and getattr(facts, name) not in {getattr(one, name) for one in before}:
+        if not free and getattr(run, name) not in {getattr(one, name) for one in before}:
             yield word
     marks = [one.fingerprint for one in before]
-    steady = len(set(marks)) < len(marks) and None not in [*marks, facts.fingerprint]
+    steady = len(set(marks)) < len(marks) and None not in [*marks, run.fingerprint]
     free = any(path.startswith(_OF_FINGERPRINT) for path in paths)
-    if steady and not free and facts.fingerprint not in marks:
+    if steady and not free and run.fingerprint not in marks:
         yield "image, code or settings"
-    before_s, own_s = [_data_s(one) for one in before], _data_s(facts)
+    before_s, own_s = [_data_s(one) for one in before], _data_s(run)
     known_s = [seconds for seconds in before_s if seconds is not None]
     if len(known_s) == len(before) and own_s is not None:
         least_s, most_s = sorted((median(known_s), own_s))
@@ -219,12 +220,12 @@ def _changed(was: Sequence[Head], run: Head, paths: frozenset[str]) -> Iterator[
             yield f"the data (read in {own_s:,.0f} s, {median(known_s):,.0f} s before)"
 
 
-def _data_s(facts: RunFacts) -> Decimal | None:
+def _data_s(run: AuditSummary) -> Decimal | None:
     """Seconds until the data was there: a download, or until a batch job's first point."""
-    return facts.first_point_s or facts.phase_s.get("Downloading")
+    return run.first_point_s or run.phase_s.get("Downloading")
 
 
-def _median_usd(runs: Sequence[Head]) -> Decimal:
+def _median_usd(runs: Sequence[AuditSummary]) -> Decimal:
     return median([run.total_usd or Decimal(0) for run in runs])
 
 
@@ -241,12 +242,12 @@ class Dearer:
         return self.cost_usd - self.expected_usd
 
 
-def dearer_than(own: Head, others: Iterable[Head], policy: Policy) -> Dearer | None:
+def dearer_than(own: AuditSummary, others: Iterable[AuditSummary], policy: Policy) -> Dearer | None:
     """A run beside what its like usually cost before it; None where either is not known."""
     runs = [run for run in others if run.ended_at < own.ended_at]
-    earlier = [one for one in map(earlier_run, runs) if one is not None]
-    if own.total_usd is None or own.facts is None:
+    earlier = [run for run in runs if run.is_comparable]
+    if own.total_usd is None or own.purchase is None:
         return None
     percent = policy.dearer_percent
-    level = newest_level(own.kind, own.facts, earlier, spreads=Decimal(0), percent=percent)
+    level = newest_level(own, earlier, spreads=Decimal(0), percent=percent)
     return Dearer(level.usual_usd, own.total_usd) if level else None

@@ -8,8 +8,8 @@ from datetime import timedelta
 from decimal import Decimal
 
 from sageaudit.domain.advice.comparison import COMPARED
-from sageaudit.domain.audit.earlier import Advised, advised_of, own_value
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.advised import Advised
+from sageaudit.domain.audit.summary import AuditSummary
 
 CLOSED_AFTER = timedelta(days=60)
 """Without a run, or the finding, for so long, it is over: our choice."""
@@ -21,30 +21,30 @@ _USED_BEFORE = 5
 class Episode:
     """The runs of an advice from when it came to when it comes back."""
 
-    runs: list[Head] = field(default_factory=list)
-    carriers: list[Head] = field(default_factory=list)
+    runs: list[AuditSummary] = field(default_factory=list)
+    carriers: list[AuditSummary] = field(default_factory=list)
     back: bool = False
 
 
-def amount_of(run: Head, one: Advised) -> Decimal | None:
+def amount_of(run: AuditSummary, one: Advised) -> Decimal | None:
     """What the run was advised of the same line; None where that is not known."""
-    advised = advised_of(run.facts, one)
+    advised = run.advised_like(one)
     return advised.amount if advised else None
 
 
-def episodes_of(runs: Sequence[Head], one: Advised) -> Iterator[Episode]:
+def episodes_of(runs: Sequence[AuditSummary], one: Advised) -> Iterator[Episode]:
     """A run that is advised so after one that followed it begins anew, and so does one after 60
     days without.
     """
-    episode, before = Episode(), list[Head]()
-    used, row = False, list[Head]()
+    episode, before = Episode(), list[AuditSummary]()
+    used, row = False, list[AuditSummary]()
     for run in runs:
-        advised = advised_of(run.facts, one)
+        advised = run.advised_like(one)
         if advised is not None:
             last = episode.runs[-1] if episode.runs else None
             gone = last is not None and run.ended_at - last.ended_at > CLOSED_AFTER
             if not episode.runs:
-                used = any(own_value(old.facts, one.parameter) == advised.new for old in before)
+                used = any(old.value_of(one.parameter) == advised.new for old in before)
             if episode.carriers or gone:
                 yield episode
                 episode = Episode(back=bool(episode.carriers))
@@ -60,15 +60,15 @@ def episodes_of(runs: Sequence[Head], one: Advised) -> Iterator[Episode]:
     yield episode
 
 
-def _carries(run: Head, before: Head, one: Advised) -> bool:
+def _carries(run: AuditSummary, before: AuditSummary, one: Advised) -> bool:
     """Whether it ran with the value; of a number also with one nearer to it than to the old one.
 
     Where the advice leaves the value open, as `s3://<bucket>/<prefix>`, any value is it.
     """
-    own, old = own_value(run.facts, one.parameter), own_value(before.facts, one.parameter)
+    own, old = run.value_of(one.parameter), before.value_of(one.parameter)
     if not one.parameter or own is None or own == old:
         return False
-    advised = advised_of(before.facts, one)
+    advised = before.advised_like(one)
     if advised is None:
         return False
     numbers = [_number(value) for value in (own, advised.new, old)]

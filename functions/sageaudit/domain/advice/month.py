@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.advice.advice import Advice
-from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.usage.work_share import Unit
 

@@ -15,8 +15,8 @@ from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.advice.month import severity_of
 from sageaudit.domain.alert.alert import AlertFigures
 from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.audit.advised import Advised, Worth, advised_by, dearest
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import Advised, Worth, advised_by, dearest
 from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.ref import rollup_of

@@ -24,8 +24,8 @@ from sageaudit.domain.advice.month import (
     severity_of,
 )
 from sageaudit.domain.alert.alert import CHANGED_USD, Alert, AlertFigures, AlertKind, matters
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Destination

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import groupby, takewhile
 from statistics import median
 
-from sageaudit.domain.audit.earlier import EarlierRun, RunFacts, facts_of
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.tried_types import (
     MOST_STEPS,
     DearerStep,
@@ -29,67 +30,68 @@ _MOST_RUNS = 10
 """Older runs of a level say less of the next one: our choice."""
 _BEFORE_A_STEP = 5
 _MAD_TO_SIGMA = Decimal("1.4826")
-_INSTANCES = ("instance_type", "instance_count", "purchase")
 
 
-def like_runs(job: Job, runs: Sequence[EarlierRun], *, but: str | None = None) -> list[EarlierRun]:
+def like_runs(
+    job: Job, runs: Sequence[AuditSummary], *, but: str | None = None
+) -> list[AuditSummary]:
     """The completed runs of known cost and length that ran as the job did.
 
     They have its kind, type, count and purchase, `but` for one of these. Whether they did the same
     work is another question (`same_settings`).
     """
-    own = facts_of(job)
-    same = [name for name in _INSTANCES if name != but]
+    own = _job_instances(job)
+    same = [name for name in own if name != but]
     return [
         run
         for run in compared_runs(runs)
         if run.kind == job.kind.value
-        and run.facts.elapsed_s
+        and run.elapsed_s
         and len(job.groups) == 1
-        and None not in (run.facts.instance_type, run.facts.instance_count)
-        and all(getattr(run.facts, name) == getattr(own, name) for name in same)
+        and None not in (run.instance_type, run.instance_count)
+        and all(getattr(run, name) == own[name] for name in same)
     ]
 
 
-def same_settings(job: Job, runs: Sequence[EarlierRun]) -> list[EarlierRun]:
+def same_settings(job: Job, runs: Sequence[AuditSummary]) -> list[AuditSummary]:
     """Those known to have the job's code, hyperparameters and inputs.
 
     Whether the inputs held the same data is another question (`data_pinned`).
     """
     known = job.fingerprint is not None
-    return [run for run in runs if known and run.facts.fingerprint == job.fingerprint]
+    return [run for run in runs if known and run.fingerprint == job.fingerprint]
 
 
 def family_types(
-    job: Job, total_usd: Decimal | None, runs: Sequence[EarlierRun], market: Market
+    job: Job, total_usd: Decimal | None, runs: Sequence[AuditSummary], market: Market
 ) -> FamilyTypes:
     """The types that a family tried, and its dearer steps, of which older runs may have said."""
     tried = tried_types(job, total_usd, runs, market)
-    own = facts_of(job)
+    own = _job_instances(job)
     steps = (
         (step, market.types[step.to_type])
         for step in dearer_steps(job, tried, runs)
-        if (step.instance_count, step.purchase) == (own.instance_count, own.purchase)
+        if (step.instance_count, step.purchase) == (own["instance_count"], own["purchase"])
         and step.to_type in market.types
     )
     return FamilyTypes(tried, tuple(steps))
 
 
 def dearer_steps(
-    job: Job, tried: Sequence[TriedType], runs: Sequence[EarlierRun]
+    job: Job, tried: Sequence[TriedType], runs: Sequence[AuditSummary]
 ) -> tuple[DearerStep, ...]:
     """The dearer steps of these like runs, and those that the newest of these runs kept.
 
     Enough new runs on both types take a step back.
     """
-    own = facts_of(job)
-    kept = runs[0].facts.dearer_steps or () if runs else ()
-    if own.instance_count is None:
+    count = job.groups[0].count if len(job.groups) == 1 else None
+    kept = runs[0].dearer_steps or () if runs else ()
+    if count is None:
         return kept
-    found = list(steps_of(tried, own.instance_count, own.purchase))
+    found = list(steps_of(tried, count, job.purchase))
     places = {(one.from_type, one.to_type, one.instance_count, one.purchase) for one in found}
     for step in kept:
-        like = (step.instance_count, step.purchase) == (own.instance_count, own.purchase)
+        like = (step.instance_count, step.purchase) == (count, job.purchase)
         place = (step.from_type, step.to_type, step.instance_count, step.purchase)
         if place not in places and not (like and is_disproved(step, tried)):
             found.append(step)
@@ -97,7 +99,7 @@ def dearer_steps(
 
 
 def tried_types(
-    job: Job, total_usd: Decimal | None, runs: Sequence[EarlierRun], market: Market
+    job: Job, total_usd: Decimal | None, runs: Sequence[AuditSummary], market: Market
 ) -> tuple[TriedType, ...]:
     """The types on which a family has like runs, this run with them.
 
@@ -111,12 +113,12 @@ def tried_types(
 
 
 def _by_type(
-    job: Job, total_usd: Decimal | None, like: Sequence[EarlierRun], market: Market
+    job: Job, total_usd: Decimal | None, like: Sequence[AuditSummary], market: Market
 ) -> Iterator[TriedType]:
     own = job.groups[0].instance_type if job.groups and job.status == "Completed" else None
     samples = [
         (own, job.elapsed_s, total_usd),
-        *((run.facts.instance_type, run.facts.elapsed_s, run.total_usd) for run in like),
+        *((run.instance_type, run.elapsed_s, run.total_usd) for run in like),
     ]
     by_type: dict[str, list[tuple[Decimal, Decimal]]] = {}
     for name, seconds, usd in samples:
@@ -128,7 +130,7 @@ def _by_type(
         yield TriedType(market.types[name], len(newest), seconds, usd)
 
 
-def compared_runs(runs: Sequence[EarlierRun]) -> list[EarlierRun]:
+def compared_runs(runs: Sequence[AuditSummary]) -> list[AuditSummary]:
     """The completed ones of known cost: a failed run is cheap for another reason."""
     return [run for run in runs if run.status == "Completed" and run.total_usd is not None]
 
@@ -137,7 +139,7 @@ def compared_runs(runs: Sequence[EarlierRun]) -> list[EarlierRun]:
 class Level:
     """What a family's runs cost by now: the newest runs at one usual cost, newest first."""
 
-    runs: tuple[EarlierRun, ...]
+    runs: tuple[AuditSummary, ...]
 
     @property
     def usual_usd(self) -> Decimal:
@@ -156,19 +158,18 @@ class Level:
 
 
 def newest_level(
-    kind: str, own: RunFacts, runs: Sequence[EarlierRun], *, spreads: Decimal, percent: Decimal
+    own: AuditSummary, runs: Sequence[AuditSummary], *, spreads: Decimal, percent: Decimal
 ) -> Level | None:
-    """The level that a run of this kind is compared with; None where none stands yet.
+    """The level that a run is compared with; None where none stands yet.
 
     It begins at the last change of type, count or purchase, or at the last lasting step of cost. A
     change becomes a level after `LEVEL_STANDS` runs: until then the one before it is compared. Runs
     on other instances that come back, few at a time, are no change: they have each other.
     """
     instances = _instances(own)
-    runs = [run for run in runs if run.kind == kind]
+    runs = [run for run in runs if run.kind == own.kind]
     stretches = [
-        (on, tuple(stretch))
-        for on, stretch in groupby(compared_runs(runs), key=lambda run: _instances(run.facts))
+        (on, tuple(stretch)) for on, stretch in groupby(compared_runs(runs), key=_instances)
     ]
     standing = [stretch for stretch in stretches if len(stretch[1]) >= LEVEL_STANDS]
     like = [run for on, stretch in stretches for run in stretch if on == instances]
@@ -180,12 +181,12 @@ def newest_level(
     return _since_step(standing[0][1], spreads, percent) if standing else None
 
 
-def event_so_far(runs: Sequence[EarlierRun], limit_usd: Decimal) -> list[EarlierRun]:
+def event_so_far(runs: Sequence[AuditSummary], limit_usd: Decimal) -> list[AuditSummary]:
     """The runs just before, as long as each of them cost as much as this."""
     return list(takewhile(lambda run: (run.total_usd or 0) >= limit_usd, compared_runs(runs)))
 
 
-def _since_step(runs: Sequence[EarlierRun], spreads: Decimal, percent: Decimal) -> Level:
+def _since_step(runs: Sequence[AuditSummary], spreads: Decimal, percent: Decimal) -> Level:
     """The newest of them since their cost last changed for good."""
     for since in range(LEVEL_STANDS, min(len(runs) - LEVEL_STANDS, _MOST_RUNS) + 1):
         before = Level(tuple(runs[since : since + _BEFORE_A_STEP]))
@@ -196,9 +197,36 @@ def _since_step(runs: Sequence[EarlierRun], spreads: Decimal, percent: Decimal) 
     return Level(tuple(runs[:_MOST_RUNS]))
 
 
-def _instances(facts: RunFacts) -> tuple[object, ...]:
-    return tuple(getattr(facts, name) for name in _INSTANCES)
+def _instances(run: AuditSummary) -> tuple[object, ...]:
+    return run.instance_type, run.instance_count, run.purchase
 
 
-def _costs(runs: Sequence[EarlierRun]) -> list[Decimal]:
+def _job_instances(job: Job) -> dict[str, object]:
+    """The same of a job that is compared, by the fields of a summary."""
+    group = job.groups[0] if len(job.groups) == 1 else None
+    return {
+        "instance_type": group.instance_type if group else None,
+        "instance_count": group.count if group else None,
+        "purchase": job.purchase,
+    }
+
+
+def _costs(runs: Sequence[AuditSummary]) -> list[Decimal]:
     return [run.total_usd for run in runs if run.total_usd is not None]
+
+
+def failures_in_a_row(
+    runs: Iterable[AuditSummary], reason: str, *, ended_at: datetime, within: timedelta
+) -> list[AuditSummary]:
+    """The failures before `ended_at` without a success, or another reason, between them.
+
+    Runs are newest first; those that somebody stopped are skipped.
+    """
+    row: list[AuditSummary] = []
+    for run in runs:
+        same = run.status == "Failed" and run.reason == reason
+        if ended_at - run.ended_at > within or not (same or run.status == "Stopped"):
+            break
+        if same:
+            row.append(run)
+    return row

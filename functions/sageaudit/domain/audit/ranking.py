@@ -11,7 +11,7 @@ from typing import Any
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
-from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, grouped
 
 SHOWN = 10
@@ -106,7 +106,7 @@ def ranked_rules(sums: Sums) -> list[tuple[str, RuleSums]]:
 
 
 def family_fix(
-    sums: Sums, heads: Iterable[Head], audit_of: Callable[[JobKey], AuditDocument | None]
+    sums: Sums, heads: Iterable[AuditSummary], audit_of: Callable[[JobKey], AuditDocument | None]
 ) -> FamilyFix | None:
     """The family's rule with the most dollars, and its finding in the run where it has the most.
 
@@ -118,7 +118,7 @@ def family_fix(
 
 
 def rule_fix(
-    rule: str, heads: Iterable[Head], audit_of: Callable[[JobKey], AuditDocument | None]
+    rule: str, heads: Iterable[AuditSummary], audit_of: Callable[[JobKey], AuditDocument | None]
 ) -> FamilyFix | None:
     """The rule's finding in the run where it has the most dollars; None where it cannot be read.
 
@@ -133,7 +133,7 @@ def rule_fix(
     return None
 
 
-def _worth(head: Head, rule: str) -> tuple[Decimal, Decimal]:
+def _worth(head: AuditSummary, rule: str) -> tuple[Decimal, Decimal]:
     return head.sums.rules[rule].waste_usd, head.sums.rules[rule].possible_usd
 
 

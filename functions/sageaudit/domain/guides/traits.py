@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.type_vetoes import has_tensor_cores
 from sageaudit.domain.job.hints import DISTRIBUTIONS
 from sageaudit.domain.job.job import Job, Purchase
@@ -48,7 +48,7 @@ class Subject:
     """A job that ran, or a request: what its traits are read from.
 
     `types`: of each of its instance groups, None for one that is not in the catalogue. `audit`: of
-    the run; of a request that of its family's newest run. `last`: status and facts of that run.
+    the run; of a request that of its family's newest run. `last`: that run.
     `runs`: the earlier runs of the family, newest first. `isolated`:
     EnableNetworkIsolation of a request.
     """
@@ -57,8 +57,8 @@ class Subject:
     job: Job | None = None
     types: tuple[InstanceType | None, ...] = ()
     audit: AuditDocument | None = None
-    last: tuple[str, RunFacts] | None = None
-    runs: tuple[EarlierRun, ...] = ()
+    last: AuditSummary | None = None
+    runs: tuple[AuditSummary, ...] = ()
     isolated: bool | None = None
     is_request: bool = False
 
@@ -66,29 +66,28 @@ class Subject:
 def of_audit(
     audit: AuditDocument,
     job: Job | None,
-    facts: RunFacts | None,
-    runs: Sequence[EarlierRun],
+    own: AuditSummary | None,
+    runs: Sequence[AuditSummary],
     types: Mapping[str, InstanceType],
 ) -> Traits:
-    """The traits of a job that ran, with its own facts and the earlier runs of its family.
+    """The traits of a job that ran, with its own summary and the earlier runs of its family.
 
-    `job` is None where its description is no longer kept; the facts are kept longer.
+    `job` is None where its description is no longer kept; summaries are kept longer.
     """
-    kind, status = JobKind(audit["job"]["kind"]), audit["job"]["status"]
-    last = None if facts is None else (status, facts)
+    kind, last = JobKind(audit["job"]["kind"]), own if own and own.purchase else None
     return _traits(Subject(kind, job, _types(job, types), audit, last, tuple(runs)))
 
 
 def of_request(
     job: Job,
-    runs: Sequence[EarlierRun],
+    runs: Sequence[AuditSummary],
     audit: AuditDocument | None,
     types: Mapping[str, InstanceType],
     *,
     isolated: bool | None,
 ) -> Traits:
     """The traits of a request, as the job that it asks for; `audit`: of its family's newest run."""
-    last = (runs[0].status, runs[0].facts) if runs else None
+    last = runs[0] if runs else None
     found = _types(job, types)
     return _traits(
         Subject(job.kind, job, found, audit, last, tuple(runs), isolated, is_request=True)
@@ -152,39 +151,38 @@ def _found(subject: Subject, rules: Sequence[str]) -> bool | None:
 
 def _failed_soon(subject: Subject) -> bool | None:
     """A code error soon after the start of the run, or of the family's newest one."""
-    status, facts = subject.last or ("", None)
-    if facts is None or status != "Failed":
-        return None if facts is None else False
-    if facts.elapsed_s is None or facts.reason_class is None:
+    last = subject.last
+    if last is None or last.status != "Failed":
+        return None if last is None else False
+    if last.elapsed_s is None or last.reason is None:
         return None
-    return facts.reason_class == "code error" and facts.elapsed_s < _SOON_S
+    return last.reason == "code error" and last.elapsed_s < _SOON_S
 
 
 def _short_and_expensive(subject: Subject) -> bool | None:
     """A run that completed, and took little of an expensive hour."""
     if subject.last is None or subject.audit is None:
         return None
-    status, facts = subject.last
+    last = subject.last
     lines = subject.audit["bill"]["lines"]
     rates = [line["rate_usd"] for line in lines if line["item"] == "compute"]
-    if facts.elapsed_s is None or not rates or None in rates:
+    if last.elapsed_s is None or not rates or None in rates:
         return None
     hourly_usd = max(rate for rate in rates if rate is not None)
-    return status == "Completed" and facts.elapsed_s < _SHORT_S and hourly_usd >= _EXPENSIVE_USD
+    return last.status == "Completed" and last.elapsed_s < _SHORT_S and hourly_usd >= _EXPENSIVE_USD
 
 
 def _is_long(subject: Subject) -> bool | None:
-    elapsed_s = subject.last[1].elapsed_s if subject.last else None
+    elapsed_s = subject.last.elapsed_s if subject.last else None
     return None if elapsed_s is None else elapsed_s >= _LONG_S
 
 
 def _waits_longer(subject: Subject) -> bool | None:
     """Whether the runs of the family waited longer for their instances than they were billed."""
-    own = [subject.last[1]] if subject.last and not subject.is_request else []
-    facts = [*own, *(run.facts for run in subject.runs)]
+    own = [subject.last] if subject.last and not subject.is_request else []
     known = [
         (sum((one.phase_s.get(name, Decimal(0)) for name in START_PHASES), Decimal(0)), elapsed_s)
-        for one in facts
+        for one in (*own, *subject.runs)
         if (elapsed_s := one.elapsed_s) and any(name in one.phase_s for name in START_PHASES)
     ]
     if len(known) < _FAMILY_RUNS:

@@ -10,8 +10,8 @@ from decimal import Decimal
 from math import prod
 from statistics import median
 
-from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.like_runs import like_runs
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
@@ -77,7 +77,7 @@ def span_of(values: Iterable[Decimal | None]) -> Span | None:
     return Span(median(known), known[0], known[-1]) if known else None
 
 
-def of_family(job: Job, earlier: Sequence[EarlierRun]) -> FamilyForecast:
+def of_family(job: Job, earlier: Sequence[AuditSummary]) -> FamilyForecast:
     """Runs of the same type, count and purchase; nothing is scaled to others."""
     alike = like_runs(job, earlier)
     newest = max(earlier, key=lambda run: run.ended_at, default=None)
@@ -86,8 +86,8 @@ def of_family(job: Job, earlier: Sequence[EarlierRun]) -> FamilyForecast:
         failed=sum(run.status == "Failed" for run in earlier),
         alike=len(alike),
         usd=span_of(run.total_usd for run in alike),
-        seconds=span_of(run.facts.elapsed_s for run in alike),
-        last=newest.name if newest else None,
+        seconds=span_of(run.elapsed_s for run in alike),
+        last=newest.job if newest else None,
         last_ended_at=newest.ended_at if newest else None,
     )
 
@@ -220,8 +220,8 @@ def dearest(job: Job, request: Request, market: Market) -> Job:
     return max(known, key=lambda pair: pair[0])[1] if known and len(known) == len(rates) else job
 
 
-def last_seconds(job: Job, earlier: Sequence[EarlierRun], most: int) -> list[Decimal]:
+def last_seconds(job: Job, earlier: Sequence[AuditSummary], most: int) -> list[Decimal]:
     """How long the newest completed runs on the same instances took, `most` of them at most."""
     newest = sorted(like_runs(job, earlier), key=lambda run: run.ended_at, reverse=True)
-    known = (run.facts.elapsed_s for run in newest)
+    known = (run.elapsed_s for run in newest)
     return [seconds for seconds in known if seconds is not None][:most]

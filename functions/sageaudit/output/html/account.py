@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from sageaudit.domain.audit.ranking import ranked_rules
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums, added
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.html.contents import AccountReport, JobReport, SumsBy
@@ -170,7 +170,7 @@ def _pick(column: str, name: str) -> Markup:
     return tag("span", path(name), class_="pick", data_c=column)
 
 
-def _detail(number: int, head: Head, detail: JobReport) -> Markup:
+def _detail(number: int, head: AuditSummary, detail: JobReport) -> Markup:
     found = of_document(detail.document)
     cost = "" if found.spend.usd is None else f" of {found.spend}"
     summary = tag(

@@ -10,7 +10,7 @@ from decimal import Decimal
 from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.ranking import FamilyFix
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.guides.guides import GuideDocument
 from sageaudit.domain.reconcile.coverage import Coverage
@@ -84,7 +84,7 @@ class AccountReport:
     total: Sums
     days: Mapping[date, Sums]
     by: Sequence[SumsBy]
-    heads: Sequence[Head]
+    heads: Sequence[AuditSummary]
     details: Mapping[int, JobReport]
     advice: Sequence[FirstChange] = ()
     advised: Sequence[Advice] = ()
@@ -93,7 +93,7 @@ class AccountReport:
     left_out: int = 0
 
 
-def by_rank(head: Head) -> tuple[Decimal, Decimal, str, str]:
+def by_rank(head: AuditSummary) -> tuple[Decimal, Decimal, str, str]:
     """Sort key: avoidable and lost dollars first, then the cost, then the name."""
     wasted = (head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0))
     return -wasted, -(head.total_usd or Decimal(0)), head.job, head.key.arn

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.advice.comparison import Comparison
-from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.html.contents import AccountReport, DaysBefore, FirstChange

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice
 
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.html.contents import AccountReport
@@ -38,44 +38,43 @@ class TableColumn:
     """
 
     title: str
-    text: Callable[[Head], str] | None = None
+    text: Callable[[AuditSummary], str] | None = None
     figure: Callable[[Amounts], Figure] | None = None
     first: bool = False
     number: bool = False
     wide: bool = False
     varies: bool = False
 
-    def of(self, head: Head, found: Amounts) -> str:
+    def of(self, head: AuditSummary, found: Amounts) -> str:
         """What a job's row says."""
         return str(self.figure(found)) if self.figure else self.text(head) if self.text else ""
 
 
-def _rules(head: Head) -> list[str]:
+def _rules(head: AuditSummary) -> list[str]:
     """The rules that found something, the one that matters most first."""
-    found = sorted(head.sums.rules) if head.sums else head.facts.found if head.facts else ()
-    return list(dict.fromkeys([*filter(None, (head.top_rule,)), *found]))
+    return list(dict.fromkeys([*filter(None, (head.top_rule,)), *sorted(head.sums.rules)]))
 
 
-def _fact(name: str) -> Callable[[Head], str]:
+def _fact(name: str) -> Callable[[AuditSummary], str]:
     """What the row of a job tells of its run, or a dash."""
 
-    def text(head: Head) -> str:
-        value = getattr(head.facts, name, None)
+    def text(head: AuditSummary) -> str:
+        value = getattr(head, name)
         return "-" if value is None else f"{value}"
 
     return text
 
 
-def _minutes(name: str) -> Callable[[Head], str]:
+def _minutes(name: str) -> Callable[[AuditSummary], str]:
     """A time of a job in minutes, or a dash."""
     return lambda head: "-" if (time_s := getattr(head, name)) is None else f"{time_s / 60:,.0f}"
 
 
-def _hours(head: Head) -> str:
+def _hours(head: AuditSummary) -> str:
     return "-" if head.instance_s is None else f"{head.instance_s / 3600:,.1f}"
 
 
-def _part(name: str) -> Callable[[Head], str]:
+def _part(name: str) -> Callable[[AuditSummary], str]:
     """A part of a job's bill, or a dash."""
     return lambda head: str(Figure(getattr(head, name), absent="-"))
 
@@ -123,7 +122,7 @@ COLUMNS = (
     TableColumn("Storage", _part("storage_usd"), number=True, varies=True),
     TableColumn("Warm pool", _part("warm_pool_usd"), number=True, varies=True),
     TableColumn("Saved by spot", _part("spot_saved_usd"), number=True, varies=True),
-    TableColumn("Purchase", lambda head: PURCHASE[head.facts.purchase] if head.facts else "-"),
+    TableColumn("Purchase", lambda head: PURCHASE[head.purchase] if head.purchase else "-"),
     TableColumn("Kind", lambda head: head.kind),
     TableColumn("Status", lambda head: head.status),
     TableColumn("Family", lambda head: family_name(head.family), wide=True),
@@ -135,8 +134,8 @@ COLUMNS = (
 """First what one decides by. A new field of a job's row is one row here."""
 
 
-def _of_type(head: Head) -> str | None:
-    return head.facts.instance_type if head.facts else None
+def _of_type(head: AuditSummary) -> str | None:
+    return head.instance_type
 
 
 def job_table(report: AccountReport) -> Child:
@@ -157,11 +156,11 @@ def job_table(report: AccountReport) -> Child:
     return _filters(report), scrolling("Every job", whole)
 
 
-def _tag(name: str) -> Callable[[Head], str]:
+def _tag(name: str) -> Callable[[AuditSummary], str]:
     return lambda head: tag_value(head.tags.get(name))
 
 
-def _varies(column: TableColumn, heads: Sequence[Head]) -> bool:
+def _varies(column: TableColumn, heads: Sequence[AuditSummary]) -> bool:
     texts = map(column.text or str, heads)
     first = next(texts)
     return any(text != first for text in texts)
@@ -197,7 +196,7 @@ def _filters(report: AccountReport) -> Markup:
     )
 
 
-def job_words(heads: Iterable[Head]) -> str:
+def job_words(heads: Iterable[AuditSummary]) -> str:
     """`26 jobs and 1 tuning job`: rows of roll-ups are no jobs of their own in any sum."""
     counts = Counter(JobKind(head.kind) if head.rollup else None for head in heads)
     jobs = counted(counts[None], "job")
@@ -211,7 +210,7 @@ def _select(title: str, values: list[str]) -> Markup:
     return tag("label", f"{title} ", tag("select", every, options, data_column=title))
 
 
-def _row(columns: Sequence[TableColumn], head: Head, at: int, detailed: bool) -> Markup:
+def _row(columns: Sequence[TableColumn], head: AuditSummary, at: int, detailed: bool) -> Markup:
     found = of_head(head)
     first, *others = ((column, column.of(head, found)) for column in columns)
     name: Child = tag("a", first[1], href=f"#j{at}") if detailed else first[1]
@@ -219,7 +218,7 @@ def _row(columns: Sequence[TableColumn], head: Head, at: int, detailed: bool) ->
     return tag("tr", tag("th", name, scope="row"), cells, data_r=head.rollup)
 
 
-def _cell(column: TableColumn, text: str, head: Head) -> Markup:
+def _cell(column: TableColumn, text: str, head: AuditSummary) -> Markup:
     """Nothing is shown paler than something."""
     kind = "w" if column.wide else None
     if column.figure or column.number:
@@ -238,13 +237,13 @@ def _repeated(text: str, kind: str | None) -> Markup:
 _SPEND = COLUMNS[1]
 
 
-def _micros(head: Head) -> int | None:
+def _micros(head: AuditSummary) -> int | None:
     """What the row adds to the spend, in millionths of a dollar: the script sums them exactly."""
     known = not head.rollup and head.total_usd is not None
     return int(head.sums.total_usd * _MILLION) if known else None
 
 
-def _doubts(head: Head) -> str | None:
+def _doubts(head: AuditSummary) -> str | None:
     """What the row adds to the doubts of the spend, for the same script: a letter for each."""
     if head.rollup:
         return None

@@ -19,9 +19,9 @@ from sageaudit.domain.alert.audit_figures import (
     trial_findings,
 )
 from sageaudit.domain.alert.rule import FIRST, AlertDecision
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.bill_document import gaps
 from sageaudit.domain.audit.document import AuditDocument, JobDocument
-from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.amounts import of_document

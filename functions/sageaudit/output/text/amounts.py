@@ -9,8 +9,8 @@ from typing import NamedTuple
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import has_open_trial
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.spend_qualifier import is_upper_bound, lower_gaps
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums, idle_usd_of
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.money import DOWN, NEAREST, UNKNOWN, Figure, together
@@ -107,7 +107,7 @@ def of_document(document: AuditDocument) -> Amounts:
     )
 
 
-def of_head(head: Head) -> Amounts:
+def of_head(head: AuditSummary) -> Amounts:
     """Those of one job's newest audit. A roll-up's are what it adds to those of its jobs."""
     found = of_sums(head.sums)
     return found._replace(spend=IN_ITS_JOBS) if head.rollup else found

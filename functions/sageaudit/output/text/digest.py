@@ -11,7 +11,7 @@ from itertools import chain
 from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS, Digest
 from sageaudit.domain.advice.month import MONTH_DAYS
-from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.policy.digest import WEEK_DAYS

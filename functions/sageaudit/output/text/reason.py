@@ -12,8 +12,8 @@ from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
 from sageaudit.domain.alert.audit_figures import counted_findings, figures_of
 from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.finding import saving

@@ -24,8 +24,8 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.audit.earlier import disk_gb, facts_of, first_point_s
 from sageaudit.domain.audit.like_runs import compared_runs, event_so_far, newest_level
+from sageaudit.domain.audit.run_summary import disk_gb, first_point_s, summary_of_run
 from sageaudit.rules import api
 
 SPREADS = api.Threshold(
@@ -58,15 +58,15 @@ def check(case: api.FamilyCase) -> api.Outcome:
         reason = f"{known} completed runs of known cost, {_COMPARED_RUNS} needed"
         return api.Unknown("too_few_runs", reason)
     spreads, percent = (Decimal(str(case.limit(limit))) for limit in (SPREADS, OVER))
-    kind, own = case.job.kind.value, facts_of(case.job)
-    level = newest_level(kind, own, case.runs, spreads=spreads, percent=percent)
+    own = summary_of_run(case.job)
+    level = newest_level(own, case.runs, spreads=spreads, percent=percent)
     if level is None:
         return api.Unknown("no_usual_cost", "no three of its family's runs in a row are alike")
     usual_usd = level.usual_usd
     limit_usd = usual_usd + level.margin_usd(spreads, percent)
     if total_usd - usual_usd < _CENT_USD or total_usd < limit_usd:
         return api.Clear()
-    changes = dict(_changes(case, level.runs))
+    changes = dict(_changes(case, own, level.runs))
     changed = "; ".join(changes.values()) or "nothing known"
     return api.fact(
         f"Expected about ${usual_usd:,.2f} (the median of {len(level.runs)} earlier runs), got "
@@ -84,12 +84,12 @@ def check(case: api.FamilyCase) -> api.Outcome:
     )
 
 
-def _said_of(event: Sequence[api.EarlierRun], total_usd: Decimal, percent: Decimal) -> str | None:
+def _said_of(event: Sequence[api.AuditSummary], total_usd: Decimal, percent: Decimal) -> str | None:
     """The run that was told of the same rise of cost, if it has not grown since."""
     told = [
-        (run.total_usd, run.name)
+        (run.total_usd, run.job)
         for run in event
-        if "cost-regression" in run.facts.found and run.total_usd is not None
+        if "cost-regression" in run.found_rules and run.total_usd is not None
     ]
     if not told or total_usd >= max(told)[0] * (1 + percent / 100):
         return None
@@ -97,43 +97,42 @@ def _said_of(event: Sequence[api.EarlierRun], total_usd: Decimal, percent: Decim
 
 
 def _changes(
-    case: api.FamilyCase, completed: Sequence[api.EarlierRun]
+    case: api.FamilyCase, own: api.AuditSummary, completed: Sequence[api.AuditSummary]
 ) -> Iterator[tuple[str, str]]:
     """What differs from most of the earlier runs, in words."""
     job = case.job
-    facts = facts_of(job)
     for key, word in (("instance_type", "type"), ("instance_count", "count")):
-        usual, today = _most_common(completed, key), getattr(facts, key)
+        usual, today = _most_common(completed, key), getattr(own, key)
         if None not in (usual, today) and usual != today:
             yield f"changed_{word}", f"{word} {usual} to {today}"
-    [(purchase, _)] = Counter(run.facts.purchase for run in completed).most_common(1)
-    if purchase is not facts.purchase:
-        yield "changed_purchase", f"purchase {purchase.value} to {facts.purchase.value}"
-    fingerprints = {run.facts.fingerprint for run in completed} - {None}
-    if facts.fingerprint and fingerprints and facts.fingerprint not in fingerprints:
+    purchase = _most_common(completed, "purchase")
+    if purchase is not own.purchase:
+        yield "changed_purchase", f"purchase {purchase} to {own.purchase}"
+    fingerprints = {run.fingerprint for run in completed} - {None}
+    if own.fingerprint and fingerprints and own.fingerprint not in fingerprints:
         yield "changed_settings", "image, data or hyperparameters"
-    first_s = [run.facts.first_point_s for run in completed if run.facts.first_point_s is not None]
+    first_s = [run.first_point_s for run in completed if run.first_point_s is not None]
     own_first_s = first_point_s(job, case.whole)
     if first_s and own_first_s is not None:
         later_s = own_first_s - median(first_s)
         if later_s >= max(Decimal(_GROWN_FROM_S), median(first_s) / 2):
             yield "changed_data", f"its data ({api.duration(later_s)} more until its first point)"
-    usual_gb = [run.facts.disk_gb for run in completed if run.facts.disk_gb]
+    usual_gb = [run.disk_gb for run in completed if run.disk_gb]
     own_gb = disk_gb(job, case.whole)
     if usual_gb and own_gb and own_gb - median(usual_gb) >= max(_GROWN_GB, median(usual_gb) / 2):
         times = own_gb / median(usual_gb)
         yield "changed_disk", f"its data ({times:.1f} times as much disk used)"
-    billed = {phase.name for phase in job.phases if phase.billed} & facts.phase_s.keys()
-    grown_s = {name: facts.phase_s[name] - _usual_s(completed, name) for name in sorted(billed)}
+    billed = {phase.name for phase in job.phases if phase.billed} & own.phase_s.keys()
+    grown_s = {name: own.phase_s[name] - _usual_s(completed, name) for name in sorted(billed)}
     most = max(grown_s, key=lambda name: grown_s[name], default=None)
     if most is not None and grown_s[most] >= _GROWN_FROM_S:
         yield "changed_phase", f"{most} +{api.duration(grown_s[most])}"
 
 
-def _most_common(runs: Sequence[api.EarlierRun], key: str) -> object:
-    known = [value for run in runs if (value := getattr(run.facts, key)) is not None]
+def _most_common(runs: Sequence[api.AuditSummary], key: str) -> object:
+    known = [value for run in runs if (value := getattr(run, key)) is not None]
     return Counter(known).most_common(1)[0][0] if known else None
 
 
-def _usual_s(runs: Sequence[api.EarlierRun], phase: str) -> Decimal:
-    return median([run.facts.phase_s.get(phase, Decimal(0)) for run in runs])
+def _usual_s(runs: Sequence[api.AuditSummary], phase: str) -> Decimal:
+    return median([run.phase_s.get(phase, Decimal(0)) for run in runs])

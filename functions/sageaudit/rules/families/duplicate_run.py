@@ -51,15 +51,15 @@ def check(case: api.FamilyCase) -> api.Outcome:
     same = [
         run
         for run in recent
-        if run.facts.fingerprint == job.fingerprint
+        if run.fingerprint == job.fingerprint
         and run.status == "Completed"
-        and run.facts.left_artifact is not False
+        and run.left_artifact is not False
     ]
     if not same:
         return api.Clear()
-    same_data = [run for run in same if run.facts.data_pinned]
+    same_data = [run for run in same if run.data_pinned]
     if not job.data_pinned or not same_data:
-        reason = f"{same[0].name} had the same settings; its data may have changed since"
+        reason = f"{same[0].job} had the same settings; its data may have changed since"
         return api.Unknown("data_may_have_changed", reason)
     first = same_data[0]
     ends = [run.ended_at for run in same_data]
@@ -72,14 +72,14 @@ def check(case: api.FamilyCase) -> api.Outcome:
             {"same_runs": len(same_data), "usual_gap_h": round(gap_h, 1)},
             caution="Nothing is counted: the data may change under the same name. If it does not, "
             "a pipeline step with caching skips the run.",
-            said_of=first.name if _cadence_h(ends, least) is not None else None,
+            said_of=first.job if _cadence_h(ends, least) is not None else None,
         )
     cost = "" if first.total_usd is None else f" for ${first.total_usd:,.2f}"
     return api.possible(
-        f"{first.name} had completed{cost} with the same image, data, entry point and "
+        f"{first.job} had completed{cost} with the same image, data, entry point and "
         "hyperparameters.",
         {
-            "earlier_run": first.name,
+            "earlier_run": first.job,
             "earlier_ended_at": first.ended_at.isoformat(),
             "earlier_usd": first.total_usd,
             "same_runs": len(same_data),

@@ -34,8 +34,8 @@ def _no_limit(case: api.FamilyCase) -> str | None:
     return "no MaxRuntimeInSeconds is recorded" if case.job.max_runtime_s is None else None
 
 
-def _took_its_time(run: api.EarlierRun) -> bool:
-    return run.status == "Completed" or run.facts.reason_class == LIMIT_REACHED
+def _took_its_time(run: api.AuditSummary) -> bool:
+    return run.status == "Completed" or run.reason == LIMIT_REACHED
 
 
 @api.rule(
@@ -54,7 +54,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     job, limit_s = case.job, case.job.max_runtime_s or 0
     if not job.elapsed_s:
         return api.TIMES_MISSING
-    earlier_s = [run.facts.elapsed_s for run in case.runs if _took_its_time(run)]
+    earlier_s = [run.elapsed_s for run in case.runs if _took_its_time(run)]
     elapsed_s = [*([] if case.before_run else [job.elapsed_s]), *filter(None, earlier_s)]
     if len(elapsed_s) < case.limit(RUNS_FROM):
         if case.before_run:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-from sageaudit.domain.audit.earlier import failures_in_a_row
+from sageaudit.domain.audit.like_runs import failures_in_a_row
 from sageaudit.domain.job.failure import is_trial, reason_class
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import retry_fix
@@ -61,7 +61,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     so_far_usd = sum(known, Decimal(0))
     if count < case.limit(RUNS_FROM) or (len(known) == count and not so_far_usd):
         return api.Clear()
-    fingerprints = {job.fingerprint, *(run.facts.fingerprint for run in row)}
+    fingerprints = {job.fingerprint, *(run.fingerprint for run in row)}
     since = row[-1].ended_at if row else ended_at
     at_least = "at least " if len(known) < count else ""
     return api.fact(

@@ -84,7 +84,7 @@ def check(case: api.AccountCase) -> api.Outcome:
         if _steady_usd(case, filter(_counts, unjudged)) < asked_usd:
             return api.Clear()
         return api.Unknown("runs_not_judged", "without metrics, what runs would cost is not known")
-    firm_usd = _steady_usd(case, (run for run in runs if _SPOT_ADVICE not in run.facts.found))
+    firm_usd = _steady_usd(case, (run for run in runs if _SPOT_ADVICE not in run.found_rules))
     unknown_cost = [run for run in case.runs if _on_demand(run) and _remaining_usd(run) is None]
     spot_first = (
         f"Without the runs that managed spot may suit, ${firm_usd:,.2f} an hour are steady: "
@@ -111,34 +111,33 @@ def check(case: api.AccountCase) -> api.Outcome:
     )
 
 
-def _on_demand(run: api.EarlierRun) -> bool:
-    return run.kind in _COVERED and run.facts.purchase is api.Purchase.ON_DEMAND
+def _on_demand(run: api.AuditSummary) -> bool:
+    return run.kind in _COVERED and run.purchase is api.Purchase.ON_DEMAND
 
 
-def _counts(run: api.EarlierRun) -> bool:
-    return _on_demand(run) and bool(run.facts.elapsed_s) and bool(_remaining_usd(run))
+def _counts(run: api.AuditSummary) -> bool:
+    return _on_demand(run) and bool(run.elapsed_s) and bool(_remaining_usd(run))
 
 
-def _remaining_usd(run: api.EarlierRun) -> Decimal | None:
+def _remaining_usd(run: api.AuditSummary) -> Decimal | None:
     """The cost of the run itself, without its retained pool, once its findings are followed."""
     if run.total_usd is None or run.avoidable_usd is None or run.lost_usd is None:
         return None
-    run_s = run.facts.billable_s or run.facts.elapsed_s or _ZERO
-    pool_s = run.facts.retained_s or _ZERO
+    run_s = run.billable_s or run.elapsed_s or _ZERO
+    pool_s = run.retained_s or _ZERO
     own_usd = run.total_usd * run_s / (run_s + pool_s) if run_s else _ZERO
     return max(own_usd - run.avoidable_usd - run.lost_usd, _ZERO)
 
 
-def _unwasted(run: api.EarlierRun) -> api.EarlierRun:
+def _unwasted(run: api.AuditSummary) -> api.AuditSummary:
     """A run that nothing could judge, at its most: as if nothing of it were avoidable."""
     unjudged = run.judged is api.Judged.NO and run.avoidable_usd is None
     return replace(run, avoidable_usd=_ZERO) if unjudged else run
 
 
-def _steady_usd(case: api.AccountCase, runs: Iterable[api.EarlierRun]) -> Decimal:
+def _steady_usd(case: api.AccountCase, runs: Iterable[api.AuditSummary]) -> Decimal:
     costs = [
-        RunCost(run.ended_at, run.facts.elapsed_s or _ZERO, _remaining_usd(run) or _ZERO)
-        for run in runs
+        RunCost(run.ended_at, run.elapsed_s or _ZERO, _remaining_usd(run) or _ZERO) for run in runs
     ]
     newest = max(run.ended_at for run in case.runs)
     hourly = hourly_spend(costs, newest, case.days * 24)

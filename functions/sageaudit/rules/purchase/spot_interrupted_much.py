@@ -93,9 +93,9 @@ def _interruptions(job: api.Job) -> str:
 def _on_demand_s(case: api.FamilyCase) -> Decimal | None:
     job = case.job
     alike = [
-        run.facts.elapsed_s
+        run.elapsed_s
         for run in like_runs(job, case.runs, but="purchase")
-        if run.facts.purchase is api.Purchase.ON_DEMAND and run.facts.elapsed_s
+        if run.purchase is api.Purchase.ON_DEMAND and run.elapsed_s
     ]
     if alike and len(alike) >= case.limit(RUNS_FROM):
         return median(alike)

@@ -61,7 +61,7 @@ class _BilledShare:
     counted: Decimal
     best: Decimal
     source: str
-    own_runs: tuple[api.EarlierRun, ...] = ()
+    own_runs: tuple[api.AuditSummary, ...] = ()
 
     @property
     def savings(self) -> str:
@@ -81,15 +81,15 @@ def _has_deadline(case: api.FamilyCase) -> str | None:
 
 def _interrupted_much(case: api.FamilyCase) -> str | None:
     left = any(
-        "spot-interrupted-much" in run.facts.found and _on_spot(case, run) for run in case.runs
+        "spot-interrupted-much" in run.found_rules and _on_spot(case, run) for run in case.runs
     )
     return "a spot run of its family on this type was interrupted too much" if left else None
 
 
-def _on_spot(case: api.FamilyCase, run: api.EarlierRun) -> bool:
+def _on_spot(case: api.FamilyCase, run: api.AuditSummary) -> bool:
     """On managed spot, with the type of this job."""
     types = {group.instance_type for group in case.job.groups}
-    return run.facts.purchase is api.Purchase.SPOT and types == {run.facts.instance_type}
+    return run.purchase is api.Purchase.SPOT and types == {run.instance_type}
 
 
 @api.rule(
@@ -169,19 +169,18 @@ def _by_own_runs(case: api.FamilyCase) -> _BilledShare | None:
     return _BilledShare(counted, shares[0], source, tuple(run for run, _ in own))
 
 
-def _share(case: api.FamilyCase, run: api.EarlierRun) -> Decimal | None:
+def _share(case: api.FamilyCase, run: api.AuditSummary) -> Decimal | None:
     """Of a completed spot run on this type.
 
     An interrupted one is longer than it is on demand: it is compared with the job, unless it took
     less than half as long, and so did less.
     """
-    facts, own_s = run.facts, case.job.elapsed_s
-    needed_s = facts.elapsed_s
-    if "Interrupted" in facts.phase_s:
+    own_s, needed_s = case.job.elapsed_s, run.elapsed_s
+    if "Interrupted" in run.phase_s:
         needed_s = own_s if own_s and needed_s and 2 * needed_s >= own_s else None
     if run.status != "Completed" or not _on_spot(case, run):
         return None
-    return facts.billable_s / needed_s if facts.billable_s and needed_s else None
+    return run.billable_s / needed_s if run.billable_s and needed_s else None
 
 
 def _published(case: api.FamilyCase) -> _BilledShare | None:
@@ -199,11 +198,11 @@ def _published(case: api.FamilyCase) -> _BilledShare | None:
     return _BilledShare(counted, best, source)
 
 
-def _said_of(case: api.FamilyCase, own: tuple[api.EarlierRun, ...]) -> str | None:
+def _said_of(case: api.FamilyCase, own: tuple[api.AuditSummary, ...]) -> str | None:
     """The newest run that was told the same: by as many own runs as are needed."""
     since = own[-max(int(case.limit(RUNS_FROM)), 1)].ended_at
-    told = (run for run in case.runs if "spot-not-used" in run.facts.found)
-    return next((run.name for run in told if run.ended_at > since), None)
+    told = (run for run in case.runs if "spot-not-used" in run.found_rules)
+    return next((run.job for run in told if run.ended_at > since), None)
 
 
 def _caution(case: api.FamilyCase, share: _BilledShare | None, *, safe: bool, proven: bool) -> str:

@@ -162,9 +162,9 @@ def _starts(case: api.FamilyCase) -> list[_Start]:
     own: Mapping[str, Decimal] = {name: job.phase_s(name) or _ZERO for name in DOWNLOADS}
     rows = [(times_of(job), own, job.elapsed_s)]
     rows += [
-        (times_of_earlier(run), run.facts.phase_s, run.facts.elapsed_s)
+        (times_of_earlier(run), run.phase_s, run.elapsed_s)
         for run in case.runs_alike
-        if run.facts.purchase is api.Purchase.ON_DEMAND and not run.facts.retained_s
+        if run.purchase is api.Purchase.ON_DEMAND and not run.retained_s
     ]
     known = []
     for times, phase_s, elapsed_s in rows[:_RUNS_AT_MOST]:

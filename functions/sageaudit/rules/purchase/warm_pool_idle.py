@@ -161,7 +161,7 @@ def _best_keep_alive(case: api.FamilyCase, gap_s: Decimal | None) -> tuple[Decim
     known = (times_of(case.job), *map(times_of_earlier, runs))
     starts = [times for times in known if times is not None]
     gaps = [gap_s, *gaps_between(starts)]
-    downloads = [_download_s(case.job), *(run.facts.phase_s.get("Downloading") for run in runs)]
+    downloads = [_download_s(case.job), *(run.phase_s.get("Downloading") for run in runs)]
     waited_s = max((times.waited_s for times in starts), default=_ZERO)
     downloading_s = max((seconds for seconds in downloads if seconds is not None), default=_ZERO)
     start_s = max(Decimal(str(case.limit(START_AT_LEAST))), waited_s + downloading_s)

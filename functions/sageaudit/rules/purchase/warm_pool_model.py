@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
-from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Job, seconds_between
 from sageaudit.domain.job.phases import START_PHASES
 from sageaudit.rules import api
@@ -36,9 +36,9 @@ def times_of(job: Job) -> RunTimes | None:
     return RunTimes(job.created_at, job.ended_at, waited_s)
 
 
-def times_of_earlier(run: EarlierRun) -> RunTimes | None:
+def times_of_earlier(run: AuditSummary) -> RunTimes | None:
     """An earlier run's times, counted back from its end."""
-    worked_s, phase_s = run.facts.elapsed_s, run.facts.phase_s
+    worked_s, phase_s = run.elapsed_s, run.phase_s
     if not worked_s or not any(name in phase_s for name in START_PHASES):
         return None
     waited_s = sum((phase_s.get(name, _ZERO) for name in START_PHASES), _ZERO)

@@ -208,14 +208,14 @@ def cheaper_count(case: api.FamilyCase, least_runs: float) -> CheaperCount | Non
     if job.status != "Completed" or not job.elapsed_s:
         return None
     like = same_settings(job, like_runs(job, case.runs, but="instance_count"))
-    samples = [(run.facts.instance_count, run.total_usd, run.facts.elapsed_s) for run in like]
+    samples = [(run.instance_count, run.total_usd, run.elapsed_s) for run in like]
     samples.append((count, case.bill.total_usd, job.elapsed_s))
     counts = _by_count([(n, usd, s) for n, usd, s in samples if n and usd and s], least_runs)
     today = next((runs for runs in counts if runs.count == count), None)
     fewer = next((runs for runs in counts if runs.count < count), None)
     if today is None or fewer is None:
         return None
-    same_data = all([job.data_pinned is True, *(run.facts.data_pinned is True for run in like)])
+    same_data = all([job.data_pinned is True, *(run.data_pinned is True for run in like)])
     return CheaperCount(today, fewer, same_data)
 
 

@@ -57,8 +57,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     now = case.job.groups[0].count
     # low use on fewer instances than a run that got this advice has another cause
     followed = any(
-        "poor-scaling" in run.facts.found and (run.facts.instance_count or 0) > now
-        for run in case.runs
+        "poor-scaling" in run.found_rules and (run.instance_count or 0) > now for run in case.runs
     )
     return api.Clear() if followed else _by_use(case)
 

@@ -14,7 +14,8 @@ from typing import Self
 
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Head, JobKey, Recorded
+from sageaudit.domain.audit.record import Recorded
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History, Jobs, Markets, Metrics
@@ -105,7 +106,7 @@ class Attempt:
     caller: Caller
     waited: Mapping[Wait, int]
     again: bool
-    known: Head | None
+    known: AuditSummary | None
 
     @classmethod
     def of(
@@ -171,7 +172,7 @@ class Audited:
 class Repeated:
     """This state of the run is in the history already: nothing but Describe and `head` was read."""
 
-    head: Head
+    head: AuditSummary
 
 
 @dataclass(frozen=True, slots=True)

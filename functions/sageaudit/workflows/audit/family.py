@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
-from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, Head, RunQuery, earlier_run
+from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.prices.market import Market
@@ -34,12 +34,13 @@ _WORKED = frozenset({"Completed", "Stopped"})
 class FamilyRuns:
     """The runs of a family that ended before one of its runs, newest first.
 
-    `heads` and `earlier` are None where no history was read. `pool`: the minutes of a short run
+    `heads` are all of them, `earlier` those that a rule may compare with; both are None where no
+    history was read. `pool`: the minutes of a short run
     with those of its family's last runs; None for any other run.
     """
 
-    heads: tuple[Head, ...] | None
-    earlier: tuple[EarlierRun, ...] | None
+    heads: tuple[AuditSummary, ...] | None
+    earlier: tuple[AuditSummary, ...] | None
     pool: PooledRuns | None
 
 
@@ -56,25 +57,27 @@ def read_family(
     return FamilyRuns(heads, runs_of(heads), pool)
 
 
-def earlier_heads(head: Head, history: History) -> tuple[Head, ...]:
+def earlier_heads(head: AuditSummary, history: History) -> tuple[AuditSummary, ...]:
     """The same for a run that is known by its head alone."""
     query = RunQuery.of_family(head.account, head.region, head.family)
     return _newest(history, query, head.ended_at)
 
 
-def _newest(history: History, query: RunQuery[Head], before: datetime) -> tuple[Head, ...]:
+def _newest(
+    history: History, query: RunQuery[AuditSummary], before: datetime
+) -> tuple[AuditSummary, ...]:
     runs = history.runs(query, before=before, page_size=FAMILY_RUNS)
     return tuple(islice(runs, FAMILY_RUNS))
 
 
-def runs_of(heads: Sequence[Head]) -> tuple[EarlierRun, ...]:
+def runs_of(heads: Sequence[AuditSummary]) -> tuple[AuditSummary, ...]:
     """Those that a rule may compare with: no roll-ups, and no run that has not ended."""
     ended = (head for head in heads if head.status in FINISHED)
-    return tuple(run for head in ended if (run := earlier_run(head)) is not None)
+    return tuple(head for head in ended if head.is_comparable)
 
 
 def family_pool(
-    job: Job, usage: Measurements, market: Market, heads: Sequence[Head], history: History
+    job: Job, usage: Measurements, market: Market, heads: Sequence[AuditSummary], history: History
 ) -> PooledRuns | None:
     """The minutes of a short run with those of its family's last runs; None for any other run.
 
@@ -87,22 +90,22 @@ def family_pool(
     return pooled(own, _uses(alike[:POOL_RUNS], job, market, history))
 
 
-def _may_pool(job: Job, head: Head) -> bool:
+def _may_pool(job: Job, head: AuditSummary) -> bool:
     """Whether a short run may be judged with an earlier run of its family."""
-    run = earlier_run(head)
-    if run is None or job.ended_at is None or len(job.groups) != 1 or run.facts.use_digest is None:
+    if job.ended_at is None or len(job.groups) != 1 or head.use_digest is None:
         return False
-    group, facts = job.groups[0], run.facts
+    group = job.groups[0]
     return (
-        run.status in _WORKED
-        and run.kind == job.kind.value
-        and run.ended_at >= job.ended_at - POOL_WITHIN
-        and (facts.instance_type, facts.instance_count) == (group.instance_type, group.count)
+        head.is_comparable
+        and head.status in _WORKED
+        and head.kind == job.kind.value
+        and head.ended_at >= job.ended_at - POOL_WITHIN
+        and (head.instance_type, head.instance_count) == (group.instance_type, group.count)
     )
 
 
 def _uses(
-    heads: Sequence[Head], job: Job, market: Market, history: History
+    heads: Sequence[AuditSummary], job: Job, market: Market, history: History
 ) -> Iterator[tuple[str, Measurements]]:
     """What each run used; without those whose details have expired. Read as they are needed."""
     for head in heads:

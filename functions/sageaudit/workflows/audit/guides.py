@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import NO_CREATION_TIME, Head, JobKey
+from sageaudit.domain.audit.record import NO_CREATION_TIME
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.guides.guides import GuideDocument, chosen
 from sageaudit.domain.guides.traits import of_audit
 from sageaudit.domain.job.describe import parse
@@ -28,10 +29,10 @@ def read_guides(
     if head is None:
         return chosen(of_audit(document, None, None, (), types))
     runs = runs_of(earlier_heads(head, history))
-    return chosen(of_audit(document, _job(history, head), head.facts, runs, types))
+    return chosen(of_audit(document, _job(history, head), head, runs, types))
 
 
-def _job(history: History, head: Head) -> Job | None:
+def _job(history: History, head: AuditSummary) -> Job | None:
     """The job as it was described; None after 90 days, and where it cannot be read."""
     try:
         detail = history.detail(head.key)

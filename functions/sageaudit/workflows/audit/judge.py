@@ -10,9 +10,10 @@ from decimal import Decimal
 from sageaudit.domain.audit import rollup
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import EarlierRun, RunFacts, facts_of
 from sageaudit.domain.audit.finding_document import Outcomes
 from sageaudit.domain.audit.judgement import Waste, judgement
+from sageaudit.domain.audit.run_summary import summary_of_run
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.trials import allocate_trials, trial_of
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
@@ -46,7 +47,7 @@ def audit_job(
     ruleset: Ruleset,
     *,
     now: datetime,
-    earlier: tuple[EarlierRun, ...] | None = None,
+    earlier: tuple[AuditSummary, ...] | None = None,
     pool: PooledRuns | None = None,
 ) -> Audit:
     """Bills one job, applies the rules and computes the savings.
@@ -98,15 +99,15 @@ def audit_job(
     )
 
 
-def _pooled_usd(pool: PooledRuns | None, earlier: Sequence[EarlierRun] | None) -> Decimal | None:
+def _pooled_usd(pool: PooledRuns | None, earlier: Sequence[AuditSummary] | None) -> Decimal | None:
     """What the earlier runs of a pool count, each of its own; those not judged count nothing."""
     if pool is None or earlier is None:
         return None
-    counted = [run.avoidable_usd for run in earlier if run.name in pool.names]
+    counted = [run.avoidable_usd for run in earlier if run.job in pool.names]
     return sum((usd for usd in counted if usd is not None), Decimal(0))
 
 
-def _told_once(savings: Savings, ruleset: Ruleset, earlier: Sequence[EarlierRun]) -> Savings:
+def _told_once(savings: Savings, ruleset: Ruleset, earlier: Sequence[AuditSummary]) -> Savings:
     """Marks what an earlier run of the family was told already.
 
     Counted dollars are told of each run, unless the rule itself names such a run.
@@ -122,16 +123,16 @@ def _told_once(savings: Savings, ruleset: Ruleset, earlier: Sequence[EarlierRun]
 
 
 def _once_said_of(
-    finding: Finding, once: Collection[str], earlier: Sequence[EarlierRun]
+    finding: Finding, once: Collection[str], earlier: Sequence[AuditSummary]
 ) -> str | None:
     if finding.rule.name not in once or finding.found.bucket.counted:
         return finding.found.said_of
     return _said_of(finding.rule.name, earlier)
 
 
-def _said_of(rule: str, earlier: Sequence[EarlierRun]) -> str | None:
+def _said_of(rule: str, earlier: Sequence[AuditSummary]) -> str | None:
     """The oldest of them, whose audit has the text; `earlier` has the newest first."""
-    return next((run.name for run in reversed(earlier) if rule in run.facts.found), None)
+    return next((run.job for run in reversed(earlier) if rule in run.found_rules), None)
 
 
 def _sees_gpus(rule: Rule, usage: Measurements) -> bool:
@@ -154,14 +155,14 @@ def _on_waste(
     ]
 
 
-def run_facts(audit: Audit) -> RunFacts:
+def run_summary(audit: Audit) -> AuditSummary:
     """What is stored of this run for comparison with later runs of its family."""
     findings, job = audit.savings.findings, audit.job
     compared = [one.rule.name for one in findings if one.stands and one.rule.compared]
     failed = None if job.status == "Completed" else reason_class(job)
     moves = (one.found.change for one in findings if one.stands)
     advised = next((move.instance_type for move in moves if isinstance(move, SetType)), None)
-    known = facts_of(job, reason_class=failed, found=compared, usage=audit.usage)
+    known = summary_of_run(job, reason=failed, found_rules=compared, usage=audit.usage)
     return replace(
         known,
         advised_type=advised,
@@ -232,7 +233,7 @@ class AccountAudit:
 
 
 def audit_account(
-    runs: Sequence[EarlierRun], days: int, policy: Policy, ruleset: Ruleset
+    runs: Sequence[AuditSummary], days: int, policy: Policy, ruleset: Ruleset
 ) -> AccountAudit:
     """Applies the account rules to the runs of the last `days` days, newest first."""
     outcomes = judge(AccountCase(tuple(runs), days, policy=policy), ruleset.rules)

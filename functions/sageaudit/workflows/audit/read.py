@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sageaudit.domain.audit.record import NOT_NAMED, Detail, Head
+from sageaudit.domain.audit.record import NOT_NAMED, Detail
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.event import DescribedRun, JobEnded, described_run, same_run
 from sageaudit.domain.job.job import FINISHED, Job
@@ -166,7 +167,7 @@ class StoredRun:
         return unpack(self.detail.series, self.job, types)
 
 
-def stored_run(head: Head, history: History) -> StoredRun | None:
+def stored_run(head: AuditSummary, history: History) -> StoredRun | None:
     """The run of a head; None where its details have expired or cannot be read."""
     detail = history.detail(head.key)
     if detail is None or not detail.series:
@@ -175,7 +176,7 @@ def stored_run(head: Head, history: History) -> StoredRun | None:
         job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
     except Malformed:
         return None
-    job = replace(job, fingerprint=head.facts.fingerprint if head.facts else None)
+    job = replace(job, fingerprint=head.fingerprint)
     now = job.ended_at or latest_time(detail.describe) or head.ended_at
     return StoredRun(so_far(job, now), now, detail)
 

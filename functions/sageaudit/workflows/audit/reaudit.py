@@ -16,7 +16,8 @@ from itertools import islice
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
-from sageaudit.domain.audit.record import NO_CREATION_TIME, Head, JobKey, RunQuery
+from sageaudit.domain.audit.record import NO_CREATION_TIME, RunQuery
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.listed import LONGEST_LIFE
 from sageaudit.domain.job.ref import rollup_of
@@ -146,7 +147,7 @@ def _same_usd(one: Decimal | None, other: Decimal | None) -> bool:
 
 
 def recheck_dependents(
-    run: Head, history: History, *, now: datetime, new_version: bool = True
+    run: AuditSummary, history: History, *, now: datetime, new_version: bool = True
 ) -> None:
     """Makes due, as of `now`, the audits that would be other ones since this run was recorded.
 
@@ -178,7 +179,7 @@ def recheck_dependents(
             history.make_due(head.key, now)
 
 
-def children_of(job: Job, history: History) -> list[Head]:
+def children_of(job: Job, history: History) -> list[AuditSummary]:
     """The audited jobs of a roll-up: of this run of its name, not of another one."""
     family = RunQuery.of_family(job.account or "", job.region or "", job.arn or "")
     key = JobKey(job.arn or "", job.created_at) if job.created_at else None
@@ -197,6 +198,6 @@ def is_child(key: JobKey, rollup: JobKey, rollup_ended_at: datetime | None) -> b
     return key.created_at >= rollup.created_at and not ended
 
 
-def versions(heads: Sequence[Head]) -> set[tuple[JobKey, int]]:
+def versions(heads: Sequence[AuditSummary]) -> set[tuple[JobKey, int]]:
     """Which versions of which runs these are."""
     return {(head.key, head.version) for head in heads}

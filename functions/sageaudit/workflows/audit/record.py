@@ -9,15 +9,8 @@ from typing import Any
 
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import document
-from sageaudit.domain.audit.record import (
-    NO_CREATION_TIME,
-    Detail,
-    Entry,
-    Head,
-    JobKey,
-    Recorded,
-    Verdict,
-)
+from sageaudit.domain.audit.record import NO_CREATION_TIME, Detail, Entry, Recorded, Verdict
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.family import FAMILY_VERSION
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kept import keep, kept_tags
@@ -33,7 +26,7 @@ from sageaudit.workflows.audit.attempt import (
     Repeated,
 )
 from sageaudit.workflows.audit.family import FamilyRuns, earlier_heads, read_family
-from sageaudit.workflows.audit.judge import audit_job, run_facts
+from sageaudit.workflows.audit.judge import audit_job, run_summary
 from sageaudit.workflows.audit.read import RunUsage, Tags, stored_run
 from sageaudit.workflows.audit.reaudit import (
     amended,
@@ -111,7 +104,7 @@ def record(
     complete: bool = True,
     detail: Detail | None = None,
     used: RunUsage | None = None,
-    compared: tuple[Head, ...] | None = None,
+    compared: tuple[AuditSummary, ...] | None = None,
 ) -> Audited:
     """Writes an audit under the job's ARN and creation time.
 
@@ -128,12 +121,12 @@ def record(
     created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
     modified_at = job.last_modified_at or job.ended_at or created_at
     key, made = JobKey(job.arn or ended.ref.arn, created_at), document(audit)
-    facts = run_facts(audit) if audit.usage is not None else None
+    run = run_summary(audit) if audit.usage is not None else None
     if attempt.known is not None and (attempt.reaudits or unread):
         stored = history.audit(key)
         with reading("stored audit"):
             if blind or (stored_use and stored is not None and same_figures(stored, made)):
-                facts = attempt.known.facts
+                run = attempt.known
             made = amended(stored, made, blind=blind)
     entry = Entry(
         key=key,
@@ -141,16 +134,15 @@ def record(
         last_modified_at=created_at if audit.unauditable else modified_at,
         document=made,
         family_version=FAMILY_VERSION,
-        fingerprint=job.fingerprint,
         detail=None if blind else detail,
-        facts=facts,
+        run=run,
         compared=compared,
         again=attempt.again or attempt.reaudits,
     )
     return Audited(history.record(entry), key, made, audit, reaudited=attempt.reaudits)
 
 
-def close(attempt: Attempt, known: Head, why: str) -> Audited | Repeated:
+def close(attempt: Attempt, known: AuditSummary, why: str) -> Audited | Repeated:
     """Makes the audit of a run that Describe does not answer any more final.
 
     It is judged once more by what the history keeps of the run, else it stands as it is.
@@ -160,22 +152,21 @@ def close(attempt: Attempt, known: Head, why: str) -> Audited | Repeated:
     if stored is None:
         return Repeated(known)
     with reading("stored audit"):
-        made, facts = close_stored(stored, why), known.facts
-        compared: tuple[Head, ...] | None = earlier_heads(known, history)
+        made, run = close_stored(stored, why), known
+        compared: tuple[AuditSummary, ...] | None = earlier_heads(known, history)
         if (judged := _judged_as_stored(known, attempt)) is not None:
             audit, family = judged
             again = document(audit if audit.final else closed(audit, why))
-            facts = known.facts if same_figures(stored, again) else run_facts(audit)
+            run = known if same_figures(stored, again) else run_summary(audit)
             made, compared = amended(stored, again), family.heads
     entry = Entry(
         key=known.key,
         last_modified_at=known.last_modified_at,
         document=made,
         family_version=known.family_version,
-        fingerprint=known.fingerprint,
         detail=None,
         again=True,
-        facts=facts,
+        run=run,
         compared=None if known.rollup else compared,
     )
     recorded = history.record(entry)
@@ -190,7 +181,7 @@ def _recheck_dependents(recorded: Recorded, attempt: Attempt) -> None:
         recheck_dependents(recorded.head, attempt.deps.history, now=attempt.now, new_version=new)
 
 
-def _judged_as_stored(known: Head, attempt: Attempt) -> tuple[Audit, FamilyRuns] | None:
+def _judged_as_stored(known: AuditSummary, attempt: Attempt) -> tuple[Audit, FamilyRuns] | None:
     """The run judged by what is kept of it; None of a roll-up, and where its details are gone."""
     deps, now = attempt.deps, attempt.now
     run = None if known.rollup else stored_run(known, deps.history)

@@ -11,7 +11,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from sageaudit.domain.audit.audit import unaudited
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kept import kept_tags
@@ -105,7 +105,7 @@ def _not_described(missing: NotDescribed, attempt: Attempt) -> Outcome:
     return record(unaudited(ended, missing.reason, policy, ruleset), attempt)
 
 
-def _repeated(known: Head, attempt: Attempt) -> Repeated:
+def _repeated(known: AuditSummary, attempt: Attempt) -> Repeated:
     """An earlier delivery may have recorded the audit and been stopped right after it."""
     if attempt.caller is Caller.REDELIVERY:
         recheck_dependents(known, attempt.deps.history, now=attempt.now)
@@ -126,7 +126,7 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> Audited | Late
         document = history.audit(head.key)
         if document is None:  # both are written at once
             raise Unavailable(f"The audit of {head.job} could not be read: try again later.")
-        children.append(Child(document, head.facts.final_metrics if head.facts else {}))
+        children.append(Child(document, head.final_metrics))
     with reading(f"audit of a {rollup.child}"):
         audit = audit_roll_up(job, children, deps.policy, deps.ruleset, now=now, launched=launched)
     done = record(audit, attempt)
@@ -135,7 +135,9 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> Audited | Late
     return done
 
 
-def _launched(job: Job, rollup: RollUp, audited: Sequence[Head], attempt: Attempt) -> int | None:
+def _launched(
+    job: Job, rollup: RollUp, audited: Sequence[AuditSummary], attempt: Attempt
+) -> int | None:
     """How many jobs it launched, as Describe counts them; else those that are listed or audited.
 
     A list may lack some that are audited: that of an AutoML job has the steps of its candidates

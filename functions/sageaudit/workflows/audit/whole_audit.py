@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sageaudit.domain.audit.document import SCHEMA, AuditDocument
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.errors import BadHistory
 from sageaudit.ports import History
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.finding_document import Outcomes
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Exemption, Finding, Found, Parameter, Severity
@@ -63,7 +63,7 @@ class PlannedJob:
 class FamilyHistory:
     """The family's earlier runs, newest first; the last audits, on the same instances first."""
 
-    runs: tuple[EarlierRun, ...]
+    runs: tuple[AuditSummary, ...]
     audits: tuple[AuditDocument, ...]
 
 

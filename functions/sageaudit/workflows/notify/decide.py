@@ -49,10 +49,11 @@ from sageaudit.domain.alert.rule import (
     decide,
     no_alert,
 )
+from sageaudit.domain.audit.advised import Advised, Worth
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import Advised, RunFacts, Worth
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import Head, JobKey, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import IDLE_RULE, Destination, Subject
@@ -120,7 +121,7 @@ class _Run:
     key: JobKey
     version: int
     document: AuditDocument
-    head: Head
+    head: AuditSummary
     past: PastAlerts
     now: datetime
 
@@ -250,15 +251,14 @@ def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
 
 def _case(
     document: AuditDocument,
-    head: Head,
+    head: AuditSummary,
     alerts: Sequence[Alert],
     deps: NotifyDependencies,
     now: datetime,
 ) -> AlertCase:
     """What a decision about this audit rests on: it is read here."""
     advised = advised_in(document)
-    facts = head.facts or RunFacts(Purchase.ON_DEMAND)
-    own = replace(head, facts=replace(facts, advised=advised))
+    own = replace(head, purchase=head.purchase or Purchase.ON_DEMAND, advised=advised)
     query = RunQuery.of_family(head.account, head.region, head.family)
     with reading("runs of the family"):
         newest = islice(deps.history.runs(query, page_size=_PAGE), MOST_RUNS)
@@ -292,7 +292,11 @@ def _case(
 
 
 def _shown(
-    document: AuditDocument, advices: Mapping[str, Advice], head: Head, *, loud: bool = False
+    document: AuditDocument,
+    advices: Mapping[str, Advice],
+    head: AuditSummary,
+    *,
+    loud: bool = False,
 ) -> AuditDocument:
     """The audit without what no message includes now; `loud`: what waits is included too."""
     shown = {State.OPEN, State.CLOSED, *(WAITING if loud else ())}
@@ -324,7 +328,7 @@ def _may_be_alerted(document: AuditDocument, policy: Policy) -> bool:
 
 
 def _why_not_now(
-    version: int, head: Head, last: Alert | None, deps: NotifyDependencies, now: datetime
+    version: int, head: AuditSummary, last: Alert | None, deps: NotifyDependencies, now: datetime
 ) -> str | None:
     """Why another version of the run, or its age, leaves nothing to decide."""
     if head.version > version:

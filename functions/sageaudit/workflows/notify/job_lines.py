@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from sageaudit.domain.alert.audit_figures import is_in_roll_up
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import JobSubject
 from sageaudit.errors import reading
@@ -37,12 +38,12 @@ def line_channels(
     return policy.job_line_channels(subject)
 
 
-def line_card(head: Head, document: AuditDocument, history: History) -> MessageCard:
+def line_card(head: AuditSummary, document: AuditDocument, history: History) -> MessageCard:
     """The card; of a roll-up with the number of its audited jobs. Raises Malformed or AwsError."""
     return job_line(document, _children(head, history) if document["rollup"] else None)
 
 
-def _children(head: Head, history: History) -> int:
+def _children(head: AuditSummary, history: History) -> int:
     """How many jobs of a roll-up are audited, which are those that its cost sums."""
     family = RunQuery.of_family(head.account, head.region, head.family)
     with reading("runs of the roll-up"):

@@ -15,7 +15,7 @@ from sageaudit.domain.advice.digest import LOOK_BACK_DAYS
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.ranking import FamilyFix, rule_fix
-from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums, added, grouped, total
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.describe import parse
@@ -67,7 +67,9 @@ class ReportSource:
     most_runs: int | None = None
 
 
-def heads_of(source: ReportSource, period: Period, account: str | None) -> tuple[list[Head], int]:
+def heads_of(
+    source: ReportSource, period: Period, account: str | None
+) -> tuple[list[AuditSummary], int]:
     """The newest audits of the jobs that ended in the period, in the order of a report.
 
     Of more than a page lists, those that come first, and how many others there are. They are read
@@ -79,7 +81,7 @@ def heads_of(source: ReportSource, period: Period, account: str | None) -> tuple
     lists = (heads_of_period(history, period, one) for one in accounts or {None})
     count = 0
 
-    def heads() -> Iterator[Head]:
+    def heads() -> Iterator[AuditSummary]:
         nonlocal count
         for head in source.watched(chain.from_iterable(lists), "audit", "reading"):
             count += 1
@@ -93,7 +95,7 @@ def account_report(
     source: ReportSource,
     period: Period,
     account: str | None,
-    heads: Sequence[Head],
+    heads: Sequence[AuditSummary],
     left_out: int,
     today: date,
     decisions: Sequence[Decision] = (),
@@ -159,13 +161,13 @@ def _sums_by(lists: Lists, before: Lists | None, account: str | None) -> Iterato
 
 
 def _sums_by_tag(
-    source: ReportSource, heads: Sequence[Head], before: Window | None, account: str | None
+    source: ReportSource, heads: Sequence[AuditSummary], before: Window | None, account: str | None
 ) -> Iterator[SumsBy]:
     """The sums by each cost tag, of which a history has no daily sums: only where all jobs have a
     row.
     """
     names = sorted({name for head in heads for name in head.tags})
-    then, left_out = list[Head](), 1
+    then, left_out = list[AuditSummary](), 1
     if names and before:
         days = Period(before.first_day, before.last_day)
         then, left_out = heads_of(source, days, account)
@@ -175,7 +177,7 @@ def _sums_by_tag(
         )
 
 
-def _by_tag(heads: Sequence[Head], name: str) -> dict[str | None, Sums]:
+def _by_tag(heads: Sequence[AuditSummary], name: str) -> dict[str | None, Sums]:
     parts: dict[str | None, list[Sums]] = defaultdict(list)
     for head in heads:
         parts[head.tags.get(name)].append(head.sums)
@@ -197,7 +199,7 @@ class _Details:
     """The jobs of a report in detail, each read once."""
 
     source: ReportSource
-    heads: Sequence[Head]
+    heads: Sequence[AuditSummary]
     read: dict[int, JobReport | None] = field(default_factory=dict)
 
     def of(self, at: int) -> JobReport | None:
@@ -263,7 +265,7 @@ def _change(
     return FirstChange(family, fix, at)
 
 
-def _is_mended(fix: FamilyFix, newest: Iterable[Head]) -> bool:
+def _is_mended(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
     """Whether the last judged runs that did not fail have the finding no more, and all before did.
 
     What comes and goes is not mended by a clean run, nor is what failed runs lost.
@@ -280,13 +282,13 @@ def _is_mended(fix: FamilyFix, newest: Iterable[Head]) -> bool:
     return clean > 0 and judged[0].ended_at > fix.ended_at and all(have[clean:])
 
 
-def _is_advised(head: Head, rule: str, values: Container[str] | None) -> bool:
+def _is_advised(head: AuditSummary, rule: str, values: Container[str] | None) -> bool:
     """Whether the run was advised one of these values by the rule."""
-    advised = (head.facts.advised if head.facts else None) or ()
+    advised = head.advised or ()
     return values is None or any(one.rule == rule and one.new in values for one in advised)
 
 
-def job_report(source: ReportSource, head: Head) -> JobReport | None:
+def job_report(source: ReportSource, head: AuditSummary) -> JobReport | None:
     """A job's newest audit with its series; None where the audit cannot be read."""
     document = whole_audit(source.history, head.key)
     if document is None:
@@ -294,7 +296,7 @@ def job_report(source: ReportSource, head: Head) -> JobReport | None:
     return JobReport(document, _usage(source, head))
 
 
-def _usage(source: ReportSource, head: Head) -> Measurements | None:
+def _usage(source: ReportSource, head: AuditSummary) -> Measurements | None:
     """The kept series; None after their 90 days, and where they cannot be read."""
     try:
         detail = source.history.detail(head.key)

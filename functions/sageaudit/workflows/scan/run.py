@@ -15,7 +15,7 @@ from datetime import datetime
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Sums, sums_of
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.kinds import JobKind
@@ -90,7 +90,9 @@ class Lane:
         return (self.deps, clock()) if self.recorded is None else self.recorded(job)
 
 
-def is_final(job: Listed, head: Head | None, deps: AuditDependencies, now: datetime) -> bool:
+def is_final(
+    job: Listed, head: AuditSummary | None, deps: AuditDependencies, now: datetime
+) -> bool:
     """Whether the history's audit of a job is what an audit now would give."""
     return (
         head is not None
@@ -198,7 +200,7 @@ class _Progress:
             return Outcome(self.lane, job, Result.NOT_ASKED)
         return None
 
-    def _reasons(self, head: Head) -> tuple[str, ...]:
+    def _reasons(self, head: AuditSummary) -> tuple[str, ...]:
         """Why an audit of the history did not judge all; only its document says so."""
         if head.judged in {None, Judged.YES}:
             return ()
@@ -237,7 +239,7 @@ class _Progress:
             self.ended_by = error
 
 
-def _head(lane: Lane, job: Listed) -> Head | None:
+def _head(lane: Lane, job: Listed) -> AuditSummary | None:
     return lane.deps.history.head(JobKey(job.ref.arn, job.created_at))
 
 

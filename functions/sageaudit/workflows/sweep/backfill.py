@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from sageaudit.domain.audit.record import Entry, Head, JobKey, Verdict
+from sageaudit.domain.audit.record import Entry, Verdict
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.job import FINISHED
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.sweep import event_of
@@ -138,8 +139,8 @@ def _sent(
 
 
 def bring(
-    heads: Iterator[Head], source: History, deployed: Deployed, now: Callable[[], datetime]
-) -> Iterator[tuple[Head, Standing]]:
+    heads: Iterator[AuditSummary], source: History, deployed: Deployed, now: Callable[[], datetime]
+) -> Iterator[tuple[AuditSummary, Standing]]:
     """Records the newest audits of another history that are MISSING, the oldest end first.
 
     Each is judged as it was there. Yields each head with what was done; one whose audit cannot be
@@ -161,7 +162,7 @@ def bring(
         yield head, standing
 
 
-def _bring(head: Head, source: History, table: History, now: datetime) -> Standing:
+def _bring(head: AuditSummary, source: History, table: History, now: datetime) -> Standing:
     document = source.audit(head.key)
     if document is None:
         raise BadHistory(f"the history has a row of {head.job}, and no audit of it")
@@ -170,9 +171,8 @@ def _bring(head: Head, source: History, table: History, now: datetime) -> Standi
         last_modified_at=head.last_modified_at,
         document=document,
         family_version=head.family_version,
-        fingerprint=head.fingerprint,
         detail=source.detail(head.key),
-        facts=head.facts,
+        run=head,
         compared=None if head.rollup else earlier_heads(head, source),
     )
     recorded = table.record(entry)

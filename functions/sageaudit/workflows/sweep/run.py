@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import product, starmap
 
-from sageaudit.domain.audit.record import Head, JobKey, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
@@ -226,7 +227,7 @@ def _send_due(deps: SweepDependencies) -> DueSent:
     return DueSent(sent, None, tuple(unreadable))
 
 
-def _send_head(deps: SweepDependencies, head: Head, now: datetime) -> bool:
+def _send_head(deps: SweepDependencies, head: AuditSummary, now: datetime) -> bool:
     """Sends a due run's event, if its job is one that may be audited here."""
     ref = JobRef.from_arn(head.key.arn, head.job)
     if ref is None or ref.account not in deps.accounts or ref.region not in deps.regions:

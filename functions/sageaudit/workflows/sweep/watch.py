@@ -17,7 +17,8 @@ from typing import TypeVar
 from zlib import crc32
 
 from sageaudit.domain.advice.advice import WAITING, State, advices_of
-from sageaudit.domain.audit.record import FAMILY_RUNS, Head, JobKey, RunQuery
+from sageaudit.domain.audit.record import FAMILY_RUNS, RunQuery
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.finding import RuleName, Severity
 from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
@@ -254,7 +255,7 @@ class _OneRun:
             self.denied = AccessDenied("", missing.reason)
         return idleness(usage, state, self._now)
 
-    def _silent(self, running: RunningJob, heads: Sequence[Head]) -> set[RunningKind]:
+    def _silent(self, running: RunningJob, heads: Sequence[AuditSummary]) -> set[RunningKind]:
         """What the policy, a tag or a decision about the family's advice has switched off."""
         job, deps = running.job, self._deps
         policy = deps.policy.for_job(job.account, running.family, job.tags)

@@ -8,15 +8,17 @@ import pytest
 from sageaudit.adapters.history.codec import from_item, to_item
 from sageaudit.adapters.history.dynamo.items import finding_item, head_item, read_finding, read_head
 from sageaudit.adapters.history.rows import finding_rows, head_of
-from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.job import Purchase
 from tests.adapters.history.entries import entry, finding, key, unsettled
 
 HEAD = replace(
     head_of(unsettled(due_at="2026-11-20T13:00:00Z", lost_usd=None), 3, "d"),
-    facts=RunFacts(Purchase.SPOT, final_metrics={"odd": Decimal("1E-300")}, found=("gpu-idle",)),
+    purchase=Purchase.SPOT,
+    elapsed_s=Decimal("3600.5"),
+    final_metrics={"odd": Decimal("1E-300")},
+    found_rules=("gpu-idle",),
     sums=Sums(),
     tags={"team": "growth", "project": None},
     storage_usd=Decimal("0.02"),
@@ -25,7 +27,7 @@ HEAD = replace(
 
 
 def test_a_head_has_the_attributes_of_the_data_model() -> None:
-    """Words, times and lists are plain; money is a number; what is not known is absent."""
+    """Words, times and lists are plain; money is a number; what is not known or empty is absent."""
     assert to_item(HEAD) == {
         "arn": key().arn,
         "created_at": "2026-11-20T10:00:00.000000Z",
@@ -49,17 +51,13 @@ def test_a_head_has_the_attributes_of_the_data_model() -> None:
         "ruleset": "2026.11",
         "policy": "default",
         "family_version": 1,
-        "fingerprint": "f" * 64,
         "finding_ids": ["SA-gpu-underused"],
-        "facts": {
-            "purchase": "spot",
-            "phase_s": {},
-            "final_metrics": {"odd": "1E-300"},
-            "found": ["gpu-idle"],
-        },
+        "purchase": "spot",
+        "elapsed_s": "3600.5",
+        "final_metrics": {"odd": "1E-300"},
+        "found_rules": ["gpu-idle"],
         "judged": "yes",
         "severity": "medium",
-        "sums": {},
         "tags": {"team": "growth", "project": None},
         "duration_s": 6900,
         "waiting_s": 300,
@@ -123,17 +121,15 @@ def test_words_are_written_as_plain_text() -> None:
 def test_rows_come_back_as_they_were() -> None:
     """With their types: words of a list, moments, tuples, numbers of any exponent."""
     numbers = {**to_item(HEAD), "version": Decimal(3), "family_version": Decimal(1)}
-    assert from_item(Head, numbers) == HEAD
-    bare = replace(HEAD, facts=None, due_at=None, owner=None, finding_ids=())
-    assert from_item(Head, to_item(bare)) == bare
+    assert from_item(AuditSummary, numbers) == HEAD
+    bare = replace(HEAD, purchase=None, due_at=None, owner=None, finding_ids=())
+    assert from_item(AuditSummary, to_item(bare)) == bare
     assert read_finding(finding_item(ROW)) == ROW
 
 
 def test_a_name_is_cut_where_a_metrics_name_has_no_end() -> None:
     """200 characters tell any two metrics apart."""
-    facts = RunFacts(Purchase.SPOT, final_metrics={"m" * 300: Decimal(1)})
-    read = from_item(Head, to_item(replace(HEAD, facts=facts))).facts
-    assert read is not None
+    read = from_item(AuditSummary, to_item(replace(HEAD, final_metrics={"m" * 300: Decimal(1)})))
     assert list(read.final_metrics) == ["m" * 200]
 
 
@@ -142,4 +138,4 @@ def test_an_item_without_what_every_item_has_is_refused() -> None:
     item = to_item(HEAD)
     del item["digest"]
     with pytest.raises(KeyError, match="digest"):
-        from_item(Head, item)
+        from_item(AuditSummary, item)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from tests.adapters.history.entries import NOON
 

@@ -35,8 +35,8 @@ from sageaudit.domain.alert.alert import (
     ChannelHour,
     PastAlerts,
 )
-from sageaudit.domain.audit.earlier import Worth
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.running import RunningKind, WatchState
 from sageaudit.domain.usage.work_share import Unit

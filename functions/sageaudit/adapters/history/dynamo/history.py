@@ -37,13 +37,12 @@ from sageaudit.domain.audit.record import (
     FAMILY_RUNS,
     Detail,
     Entry,
-    Head,
-    JobKey,
     Recorded,
     Row,
     RunIndex,
     RunQuery,
 )
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.errors import BadHistory
 
@@ -150,7 +149,7 @@ class DynamoHistory:
                 },
             )
 
-    def head(self, key: JobKey) -> Head | None:
+    def head(self, key: JobKey) -> AuditSummary | None:
         """HEAD, the summary of the newest version; None for an unknown run."""
         item = self._table.get(keys.job_pk(key), keys.HEAD_SK)
         return None if item is None else items.read_head(item)
@@ -262,7 +261,7 @@ def _share(rows: int, partitions: int) -> int:
     return rows if partitions == 1 else -(-2 * rows // partitions)
 
 
-def _tried(item: Item) -> Head | BadHistory:
+def _tried(item: Item) -> AuditSummary | BadHistory:
     try:
         return items.read_head(item)
     except BadHistory as error:

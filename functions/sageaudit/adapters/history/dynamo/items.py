@@ -21,11 +21,12 @@ from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
 from sageaudit.adapters.history.sort_keys import due_sk, ended_sk
 from sageaudit.adapters.history.stored_document import read, stored
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
+from sageaudit.domain.audit.record import Detail, FindingRow
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.errors import UNREADABLE, BadHistory
 
 
-def head_item(head: Head, revision: int) -> Item:
+def head_item(head: AuditSummary, revision: int) -> Item:
     """The HEAD item: the newest version's summary, with the keys of all indexes that list jobs.
 
     `revision` counts the writes of HEAD by `record`, each on condition of the one that was read:
@@ -40,7 +41,7 @@ def head_item(head: Head, revision: int) -> Item:
     }
 
 
-def _head_index_keys(head: Head) -> Item:
+def _head_index_keys(head: AuditSummary) -> Item:
     """Index keys; `due_*` only for an audit with a recheck time, so the index has no others."""
     index_keys = {
         "day_pk": keys.day_pk(head.ended_at, head.key),
@@ -55,10 +56,10 @@ def _head_index_keys(head: Head) -> Item:
     return _known(index_keys)
 
 
-def read_head(item: Item) -> Head:
+def read_head(item: Item) -> AuditSummary:
     """The head of a HEAD item. Raises BadHistory for an item of another tool."""
     with own_item(item):
-        return from_item(Head, item)
+        return from_item(AuditSummary, item)
 
 
 def read_revision(item: Item) -> int:
@@ -67,7 +68,7 @@ def read_revision(item: Item) -> int:
         return int(item["revision"])
 
 
-def audit_item(head: Head, document: AuditDocument) -> Item:
+def audit_item(head: AuditSummary, document: AuditDocument) -> Item:
     """AUDIT#<version>: the document, never changed later."""
     return {
         PARTITION_KEY: keys.job_pk(head.key),
@@ -99,7 +100,7 @@ def read_finding(item: Item) -> FindingRow:
         return from_item(FindingRow, item)
 
 
-def family_item(head: Head, row: FamilyRow, expires_at: datetime) -> Item:
+def family_item(head: AuditSummary, row: FamilyRow, expires_at: datetime) -> Item:
     """The RUNS# item of a run; it expires with the detail, without which none is judged again."""
     known = {"stamp": row.stamp, "compared": row.compared_text, "since": row.since or None}
     return {

@@ -21,7 +21,7 @@ from sageaudit.adapters.history.dynamo.table import (
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.adapters.history.sort_keys import part, run_id
 from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.sweep import ListOfJobs
 

@@ -22,7 +22,8 @@ from sageaudit.adapters.history.record_steps import RecordStep, family_row, next
 from sageaudit.adapters.history.rows import finding_rows, head_of
 from sageaudit.adapters.history.sort_keys import ended_sk
 from sageaudit.adapters.history.stored_document import digest_of
-from sageaudit.domain.audit.record import DETAIL_DAYS, Entry, Head, Recorded, Verdict
+from sageaudit.domain.audit.record import DETAIL_DAYS, Entry, Recorded, Verdict
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import Throttled
 
 WAITS_S = (0.05, 0.1, 0.2, 0.4, 0.8)
@@ -89,7 +90,7 @@ class RunWriter:
             return unchanged(step, newest)
         return Recorded(Verdict.RECORDED, head.version, head)
 
-    def _name_account(self, head: Head) -> None:
+    def _name_account(self, head: AuditSummary) -> None:
         """Puts an account with sums into the directory of its month, once in a process."""
         month = month_of(head.ended_at)
         if (head.account, month) in self._named:
@@ -104,7 +105,9 @@ class RunWriter:
             self._table.put(item, _ABSENT)
         self._named.add((head.account, month))
 
-    def _version_actions(self, entry: Entry, head: Head, newest: Head | None) -> list[Item]:
+    def _version_actions(
+        self, entry: Entry, head: AuditSummary, newest: AuditSummary | None
+    ) -> list[Item]:
         """What a new version has besides: its document, findings and detail."""
         vanished = set(newest.finding_ids if newest else ()) - set(head.finding_ids)
         actions = [
@@ -120,7 +123,9 @@ class RunWriter:
             actions.append(put_action(detail))
         return actions
 
-    def _family_actions(self, entry: Entry, head: Head, newest: Head | None) -> list[Item]:
+    def _family_actions(
+        self, entry: Entry, head: AuditSummary, newest: AuditSummary | None
+    ) -> list[Item]:
         """Puts the run's row in its family; deletes that of another family or end."""
         row = family_row(entry, head)
         new = None if row is None else items.family_item(head, row, self._expires_at())
@@ -151,7 +156,7 @@ class RunWriter:
         return self._clock() + timedelta(days=DETAIL_DAYS)
 
 
-def _put_head(head: Head, revision: int) -> Item:
+def _put_head(head: AuditSummary, revision: int) -> Item:
     """Puts HEAD only if it has not changed since it was read, as the decision depends on it."""
     item = items.head_item(head, revision + 1)
     if not revision:

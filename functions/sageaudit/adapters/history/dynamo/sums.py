@@ -17,11 +17,11 @@ from sageaudit.adapters.history.dynamo.calls import Dynamo, add_action
 from sageaudit.adapters.history.dynamo.items import own_item
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.record_steps import changes
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total
 
 
-def sum_actions(newest: Head | None, head: Head, tries: int) -> list[Item]:
+def sum_actions(newest: AuditSummary | None, head: AuditSummary, tries: int) -> list[Item]:
     """What recording a version adds: at most 8 Updates, two for each scope that it moves in."""
     return [
         add_action(

@@ -16,7 +16,7 @@ from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.moments import as_utc, epoch_s, moment_text, read_moment
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote, UnderWay
 from sageaudit.errors import UNREADABLE, Malformed

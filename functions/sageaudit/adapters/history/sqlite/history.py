@@ -38,14 +38,13 @@ from sageaudit.domain.audit.record import (
     FAMILY_RUNS,
     Detail,
     Entry,
-    Head,
-    JobKey,
     Recorded,
     Row,
     RunIndex,
     RunQuery,
     Verdict,
 )
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.errors import UNREADABLE, BadHistory
 
@@ -109,7 +108,7 @@ class SqliteHistory:
             return unchanged(step, newest)
 
     def _write(
-        self, connection: sqlite3.Connection, entry: Entry, digest: str, newest: Head | None
+        self, connection: sqlite3.Connection, entry: Entry, digest: str, newest: AuditSummary | None
     ) -> Recorded:
         version = 1 if newest is None else newest.version + 1
         head = head_of(entry, version, digest)
@@ -126,7 +125,11 @@ class SqliteHistory:
         return Recorded(Verdict.RECORDED, version, head)
 
     def _put_head(
-        self, connection: sqlite3.Connection, entry: Entry, head: Head, newest: Head | None
+        self,
+        connection: sqlite3.Connection,
+        entry: Entry,
+        head: AuditSummary,
+        newest: AuditSummary | None,
     ) -> None:
         """The head, its place in its family, and what it changes in the daily sums."""
         of_run = {"run_key": run_id(head.key)}
@@ -204,7 +207,7 @@ class SqliteHistory:
             values = [due | {"run_key": run_id(run)} for run in runs]
             connection.executemany(schema.MAKE_DUE, values)
 
-    def head(self, key: JobKey) -> Head | None:
+    def head(self, key: JobKey) -> AuditSummary | None:
         """The summary of the newest version; None for an unknown run."""
         row = self._file.row(schema.HEAD, {"run_key": run_id(key)})
         return None if row is None else self._head(row)
@@ -292,18 +295,14 @@ class SqliteHistory:
         with self._file.writing() as connection:
             connection.execute(schema.PUT_DECISION, rows.to_columns(decision))
 
-    def _tried(self, row: sqlite3.Row) -> Head | BadHistory:
+    def _tried(self, row: sqlite3.Row) -> AuditSummary | BadHistory:
         try:
-            head = self._head(row)
-            _ = head.facts, head.sums  # which are parsed when they are asked for
+            return self._head(row)
         except BadHistory as error:
             return error
-        return head
 
-    def _head(self, row: sqlite3.Row) -> Head:
-        """A head that parses its objects when somebody asks for them: many lists ask for none."""
-        later = partial(self._whole, rows.lazy_field, rows.lazy_texts(row))
-        return Head.partly(self._whole(rows.head_fields, row), later)
+    def _head(self, row: sqlite3.Row) -> AuditSummary:
+        return self._whole(rows.read_head, row)
 
     def _whole(self, read: Callable[..., Whole], *stored: Any) -> Whole:
         """What `read` makes of it. Raises BadHistory for what was damaged or changed by hand."""

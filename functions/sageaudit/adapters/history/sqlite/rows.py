@@ -8,37 +8,36 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
-from operator import itemgetter
 from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
-from sageaudit.adapters.history.codec import READERS, from_item, to_item
+from sageaudit.adapters.history.codec import READERS, Reader, from_item, to_item
 from sageaudit.adapters.history.moments import read_moment
 from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
 from sageaudit.adapters.history.sort_keys import part
 from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.audit.record import FindingRow, Head, JobKey
+from sageaudit.domain.audit.record import FindingRow
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
 
 Columns = dict[str, Any]
-Stored = TypeVar("Stored", Head, FindingRow, JobKey, Decision)
+Stored = TypeVar("Stored", AuditSummary, FindingRow, JobKey, Decision)
 _USD, _MICRO_USD, _DIGITS = "_usd", "_micro_usd", 6
-_JSON_FIELDS = frozenset(
-    {"tags", "finding_ids", "facts", "sums", "usage_quantities", "usage_costs"}
+_REPEATED = frozenset(
+    {"kind", "status", "account", "region", "family", "top_rule", "ruleset", "policy"}
+    | {"instance_type", "reason", "advised_type", "fingerprint"}
 )
-"""Fields of a head that are lists or objects."""
-LAZY_FIELDS = ("facts", "sums")
-"""Those that are parsed when somebody asks for them."""
-_REPEATED = ("kind", "status", "account", "region", "family", "top_rule", "ruleset", "policy")
 """Texts that many runs share: a list that is kept has each of them once."""
-OF_FACTS = ("instance_type", "instance_count", "purchase", "reason_class")
-"""What the view `jobs` shows of the facts."""
+_KEPT_OBJECTS = 1_024
+"""Of each field, lists and objects that are not parsed again: those of the earlier runs that an
+audit is compared with come again in the family's next audit, and many jobs have the same. Nobody
+changes them."""
 OF_THE_RUN = frozenset({"run_key", "arn", "created_at", "job", "family", "owner"})
 """Fields of a finding that its run's row has."""
 _KEY = ("run_key", "arn", "created_at")
@@ -69,16 +68,14 @@ def to_columns(row: Stored) -> Columns:
     return columns | {name: _value(known[name]) for name in columns if name in known}
 
 
-def head_columns(head: Head) -> Columns:
+def head_columns(head: AuditSummary) -> Columns:
     """Those of a head; its ARN is NULL where the run's key begins with it."""
-    columns = to_columns(head) | {name: getattr(head.facts, name, None) for name in OF_FACTS}
-    return columns | ({"arn": None} if part(head.key.arn) == head.key.arn else {})
+    return to_columns(head) | ({"arn": None} if part(head.key.arn) == head.key.arn else {})
 
 
 def read_names(form: type[Any]) -> tuple[str, ...]:
     """The columns that a row of this form is read from, in this order."""
-    names = map(column_name, _PLANS[form].names)
-    return (*_KEY, *names, *LAZY_FIELDS) if form is Head else (*_KEY, *names)
+    return (*_KEY, *map(column_name, _PLANS[form].names))
 
 
 def read_finding(columns: sqlite3.Row) -> FindingRow:
@@ -92,31 +89,21 @@ def read_decision(columns: sqlite3.Row) -> Decision:
     return from_item(Decision, {name: value for name, value in known if value is not None})
 
 
-def head_fields(columns: sqlite3.Row) -> dict[str, Any]:
-    """The fields of a head without LAZY_FIELDS; raises as `read_finding`."""
-    return _fields_of(Head, columns)
-
-
-def lazy_texts(columns: sqlite3.Row) -> tuple[str | None, ...]:
-    """The columns of LAZY_FIELDS: a head that is kept does not keep the other columns."""
-    texts: tuple[str | None, ...] = columns[-len(LAZY_FIELDS) :]
-    return texts
-
-
-def lazy_field(texts: tuple[str | None, ...], name: str) -> dict[str, Any]:
-    """One of LAZY_FIELDS; raises as `read_finding`."""
-    text = texts[LAZY_FIELDS.index(name)]
-    return {name: None if text is None else _LAZY_READERS[name](text)}
+def read_head(columns: sqlite3.Row) -> AuditSummary:
+    """The summary of a run's row; raises as `read_finding`."""
+    return AuditSummary(**_fields_of(AuditSummary, columns))
 
 
 def _fields_of(form: type[Any], columns: sqlite3.Row) -> dict[str, Any]:
+    """Without those that are NULL, which have their defaults."""
     plan = _PLANS[form]
-    values: dict[str, Any] = dict(zip(plan.names, columns[len(_KEY) :], strict=False))
-    if None in plan.required(values):
+    values = {
+        name: value if read is None else read(value)
+        for name, read, value in zip(plan.names, plan.reads, columns[len(_KEY) :], strict=True)
+        if value is not None
+    }
+    if not plan.required <= values.keys():
         raise ValueError("a column that every row has is NULL")
-    for name, read in plan.converted:
-        if values[name] is not None:
-            values[name] = read(values[name])
     values["key"] = read_key(columns)
     return values
 
@@ -214,34 +201,40 @@ _SUM_READERS, _RULE_READERS = (
 
 
 class _Plan(NamedTuple):
-    """What reads the fields without the key and LAZY_FIELDS, in the order of their columns."""
+    """The fields without the key, in the order of their columns, and what reads each; those that no
+    row lacks.
+    """
 
     names: tuple[str, ...]
-    required: Callable[[Mapping[str, Any]], tuple[Any, ...]]
-    converted: tuple[tuple[str, Callable[[Any], Any]], ...]
+    reads: tuple[Callable[[Any], Any] | None, ...]
+    required: frozenset[str]
 
 
 def _plan(form: type[Any]) -> _Plan:
-    readers = [reader for reader in READERS[form] if reader[0] not in {"key", *LAZY_FIELDS}]
-    of_columns = {name: _from_micro_usd for name, *_ in readers if name.endswith(_USD)}
-    reads = {name: read for name, read, _ in readers if read} | of_columns
-    reads |= {name: intern for name, *_ in readers if name in _REPEATED}
-    reads |= {name: _of_json(read) for name, read in reads.items() if name in _JSON_FIELDS}
+    readers = [reader for reader in READERS[form] if reader.name != "key"]
     return _Plan(
-        names=tuple(name for name, *_ in readers),
-        required=itemgetter(*(name for name, _, optional in readers if not optional)),
-        converted=tuple(reads.items()),
+        names=tuple(reader.name for reader in readers),
+        reads=tuple(map(_reads, readers)),
+        required=frozenset(reader.name for reader in readers if not reader.optional),
     )
 
 
+def _reads(reader: Reader) -> Callable[[Any], Any] | None:
+    """What reads a column; None for one that is as its field."""
+    if reader.name.endswith(_USD):
+        return _from_micro_usd
+    if reader.name in _REPEATED:
+        return intern
+    if reader.nested and reader.read:
+        return _of_json(reader.read)
+    return reader.read
+
+
 def _of_json(read: Callable[[Any], Any]) -> Callable[[str], Any]:
-    return lambda text: read(from_json(text))
+    return lru_cache(_KEPT_OBJECTS)(lambda text: read(from_json(text)))
 
 
-_LAZY_READERS = {
-    name: _of_json(read) for name, read, _ in READERS[Head] if name in LAZY_FIELDS and read
-}
-_PLANS = {form: _plan(form) for form in (Head, FindingRow)}
+_PLANS = {form: _plan(form) for form in (AuditSummary, FindingRow)}
 
 
 def column_name(name: str) -> str:

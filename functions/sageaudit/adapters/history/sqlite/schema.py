@@ -7,23 +7,22 @@ which index each list uses.
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any, get_args, get_type_hints
 
 from sageaudit.adapters.history.sqlite.rows import (
-    OF_FACTS,
     OF_THE_RUN,
     column_name,
     column_names,
     read_names,
 )
 from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.audit.record import FindingRow, Head, RunIndex
+from sageaudit.domain.audit.record import FindingRow, RunIndex
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums
 
 APPLICATION_ID = 0x53674175
 """The letters SgAu: says whose file it is, also to the command `file`."""
-VERSION = 6
+VERSION = 7
 """Of the tables below, as PRAGMA user_version; a file of another version is refused."""
 
 _ARN = "coalesce(arn, rtrim(rtrim(run_key, '-0123456789'), '#'))"
@@ -35,11 +34,11 @@ _RULE_SUMS = tuple(column_names(RuleSums))
 
 
 def _columns(form: type[Any]) -> str:
-    """A column for each field: a whole number, or a text."""
+    """A column for each field: a whole number, or a text, which keeps a decimal as it is."""
     numbers = {
         column_name(field)
         for field, hint in get_type_hints(form).items()
-        if {bool, int, Decimal} & {hint, *get_args(hint)}
+        if {bool, int} & {hint, *get_args(hint)} or field.endswith("_usd")
     }
     types = {name: "INTEGER" if name in numbers else "TEXT" for name in column_names(form)}
     return ", ".join(f"{name} {type_name}" for name, type_name in types.items())
@@ -56,8 +55,7 @@ TABLES = (
 CREATE TABLE runs (
     run INTEGER PRIMARY KEY,
     run_key TEXT NOT NULL UNIQUE,
-    {_columns(Head)},
-    {", ".join(OF_FACTS)}
+    {_columns(AuditSummary)}
 )""",
     "CREATE INDEX runs_by_day ON runs (ended_at)",
     "CREATE INDEX runs_by_family ON runs (family, account, region, ended_at)",
@@ -113,7 +111,7 @@ CREATE VIEW jobs AS SELECT
     instance_type, instance_count, purchase, image, tags, duration_s, waiting_s,
     instance_s / 3600.0 AS instance_hours,
     gpu_s / 3600.0 AS gpu_hours, idle_gpu_s / 3600.0 AS idle_gpu_hours,
-    reason_class AS reason,
+    reason,
     top_rule, severity, judged, estimated IS NOT NULL AS estimated, unauditable,
     version, settled, {_ARN} AS arn, run_key
 FROM runs WHERE NOT rollup""",
@@ -127,7 +125,7 @@ FROM findings AS f JOIN runs AS r ON r.run = f.run""",
 )
 """The statements that make an empty file a history."""
 
-_RUNS = f"SELECT {', '.join(read_names(Head))} FROM runs WHERE"
+_RUNS = f"SELECT {', '.join(read_names(AuditSummary))} FROM runs WHERE"
 HEAD = f"{_RUNS} run_key = :run_key"
 _NEWEST = (
     " AND ended_at <= :moment AND (ended_at < :moment OR run_key < :after)"
@@ -220,7 +218,7 @@ def _add(table: str, key: tuple[str, ...], added: tuple[str, ...]) -> str:
     )
 
 
-PUT_HEAD = _put_head(*column_names(Head), *OF_FACTS)
+PUT_HEAD = _put_head(*column_names(AuditSummary))
 PUT_AUDIT = f"INSERT INTO audits (run, version, document) VALUES ({_RUN}, :version, :document)"
 PUT_FINDING = _put("findings", "run", *column_names(FindingRow))
 PUT_DETAIL = _put("details", "run", "description", "series", "note", "expires_at")

@@ -29,7 +29,8 @@ from sageaudit.cli.support.account.accounts import AccountList, Identity, identi
 from sageaudit.cli.support.doctor import permissions
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.redrive.letters import DEAD_LETTERS
-from sageaudit.domain.audit.record import JobKey, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.routes import OWN_TOPIC
 from sageaudit.domain.sweep import NOT_TRIED, still_swept
 from sageaudit.errors import (

@@ -20,7 +20,8 @@ from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.support.doctor.checkup import Check, failed, not_checked, ok
-from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import AwsError, Unavailable
 from sageaudit.output.text.words import counted
 
@@ -97,7 +98,9 @@ def _told(
     return failed(name, found, "deploy infra/member.yaml there: docs/organization.md")
 
 
-def _runs(history: DynamoHistory, account: str, region: str, now: datetime) -> Iterator[Head]:
+def _runs(
+    history: DynamoHistory, account: str, region: str, now: datetime
+) -> Iterator[AuditSummary]:
     """Those that ended lately, the newest first."""
     heads = history.runs(RunQuery.of_account(account), page_size=_MOST_RUNS)
     for head in takewhile(lambda head: head.ended_at >= now - _RECENT, heads):

@@ -17,7 +17,7 @@ from sageaudit.cli.support.history.histories import HistorySource
 from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS
 from sageaudit.domain.advice.month import MONTH_DAYS
-from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.output.text.money import Figure, together, usd
 from sageaudit.queries.advices import advices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,6 @@ from sageaudit.output.terminal.layout import console_for
 from sageaudit.queries.lists import Lists, ReadCounts
 from sageaudit.queries.names import unmatched
 from sageaudit.queries.question import AMOUNTS, Question, Sort
-from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.window import FORMS, Window
 
 if TYPE_CHECKING:
@@ -175,10 +174,9 @@ def say_nothing_found(lists: Lists, question: Question) -> None:
     say(f"no audit of {question.window.words} fits; {hint}")
 
 
-def say_rollups(rows: Iterable[AuditRow]) -> None:
-    """Says what the amounts of the roll-ups among the rows are."""
-    shown = {row.kind for row in rows if row.rollup}
-    for row in (kind.row for kind in JobKind if kind.value in shown):
+def say_rollups(kinds: Collection[str]) -> None:
+    """Says what the amounts of roll-ups of these kinds are."""
+    for row in (kind.row for kind in JobKind if kind.value in kinds):
         children = row.rollup.children if row.rollup else "jobs"
         say(f"{row.with_article}'s amounts are what it adds to those of its {children}")
 

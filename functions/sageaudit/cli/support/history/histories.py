@@ -18,7 +18,8 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history.data_folder import data_folder
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Detail, Head, JobKey, Row, RunIndex, RunQuery
+from sageaudit.domain.audit.record import Detail, Row, RunIndex, RunQuery
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.errors import BadUsage, HistoryDenied, NoHistory
 from sageaudit.ports import Decisions, History
 
@@ -174,7 +175,7 @@ class BesideTable(SqliteHistory):
             rows, others, key=lambda head: ended_sk(head.ended_at, head.key), reverse=True
         )
 
-    def head(self, key: JobKey) -> Head | None:
+    def head(self, key: JobKey) -> AuditSummary | None:
         """The head in memory, or the stored one."""
         return super().head(key) or self._table.head(key)
 

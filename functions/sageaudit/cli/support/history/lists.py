@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from sageaudit.cli.support.history.formats import Field, FieldKind, ListLayout, tag_field
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.record import FindingRow
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.amounts import (
@@ -30,7 +33,6 @@ from sageaudit.queries.by import length_of
 from sageaudit.queries.changes import SpendChange
 from sageaudit.queries.columns import SUMMED, Column
 from sageaudit.queries.question import Sort
-from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.total import Total
 
 _NAME, _FULL_NAME, _WORD = 20, 44, 12
@@ -38,9 +40,9 @@ _NAME, _FULL_NAME, _WORD = 20, 44, 12
 given to `sageaudit show`, so columns are dropped before it is cut."""
 
 
-def amounts_of(row: AuditRow | Total) -> Amounts:
+def amounts_of(row: AuditSummary | Total) -> Amounts:
     """The figures of a row."""
-    doubts = _doubts(row) if isinstance(row, AuditRow) else doubts_of(row.sums)
+    doubts = _doubts(row) if isinstance(row, AuditSummary) else doubts_of(row.sums)
     found = amounts(
         doubts,
         total_usd=row.total_usd,
@@ -50,18 +52,18 @@ def amounts_of(row: AuditRow | Total) -> Amounts:
         possible_usd=row.possible_usd,
         idle_usd=row.idle_usd,
     )
-    if isinstance(row, AuditRow):
+    if isinstance(row, AuditSummary):
         return found._replace(spend=IN_ITS_JOBS) if row.rollup else found
     return _with_rules(row, found) if row.of_rules else found
 
 
-def _doubts(row: AuditRow) -> Doubts:
+def _doubts(row: AuditSummary) -> Doubts:
     return Doubts(
-        lower=bool(row.incomplete),
-        upper=bool(row.upper_bound),
+        lower=row.incomplete,
+        upper=row.upper_bound,
         estimated=row.estimated,
         unjudged=row.judged is Judged.NO,
-        possible=bool(row.possible_incomplete),
+        possible=row.possible_incomplete,
     )
 
 
@@ -79,16 +81,16 @@ def _figure(name: str) -> Callable[[Any], Figure]:
     return lambda row: getattr(amounts_of(row), name)
 
 
-def _saving(name: str, most: str = "") -> Callable[[AuditRow], Figure]:
+def _saving(name: str, most: str = "") -> Callable[[FindingRow], Figure]:
     """A finding's dollars; "-" for one without any."""
 
-    def figure(row: AuditRow) -> Figure:
+    def figure(row: FindingRow) -> Figure:
         return Figure(
             getattr(row, name),
             getattr(row, most) if most else None,
             estimated=row.estimated,
             rough=DOWN if row.bucket is Bucket.POSSIBLE else None,
-            absent="-" if row.bucket in {None, Bucket.NONE} else UNKNOWN,
+            absent="-" if row.bucket is Bucket.NONE else UNKNOWN,
         )
 
     return figure
@@ -119,12 +121,12 @@ def _an_hour(row: Total) -> Figure:
     return replace(amounts_of(row).spend, usd=row.usd_per_hour)
 
 
-def _waste_percent(row: AuditRow | Total) -> str:
+def _waste_percent(row: AuditSummary | Total) -> str:
     """`12.5%`, `up to 81.8%`, `unknown`: of the bill, or of the judged spend."""
     waste, least = amounts_of(row).waste, row.waste_percent
     if least is None:
         return UNKNOWN
-    base_usd = row.total_usd if isinstance(row, AuditRow) else row.judged_usd
+    base_usd = row.total_usd if isinstance(row, AuditSummary) else row.judged_usd
     most = 100 * (waste.most or 0) / base_usd if base_usd else least
     low, high = (f"{percent:,.1f}%" for percent in (least, most))
     if low == high:
@@ -246,6 +248,18 @@ _OF_A_FINDING = (
     Field("summary", heading="Finding", least=20, sentence=True),
     Field("fix", least=20, sentence=True),
 )
+
+
+def _part_of(part: str, field: Field) -> Field:
+    """The field of a finding's row, which has it in this part."""
+    of, cell, get = attrgetter(part), field.cell, field.getter
+    return replace(
+        field,
+        get=lambda row: get(of(row)),
+        cell=None if cell is None else lambda row: cell(of(row)),
+    )
+
+
 AUDITS = ListLayout(
     (*_OF_A_RUN, *_OF_AN_AUDIT),
     ("ended_at", "job", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
@@ -254,7 +268,11 @@ AUDITS = ListLayout(
 )
 """Audits: every field is known of every row."""
 FINDINGS = ListLayout(
-    (*_OF_A_RUN, *_OF_A_FINDING, *_OF_AN_AUDIT),
+    (
+        *(_part_of("summary", field) for field in _OF_A_RUN),
+        *(_part_of("finding", field) for field in _OF_A_FINDING),
+        *(_part_of("summary", field) for field in _OF_AN_AUDIT),
+    ),
     ("ended_at", "job", "severity", "saving_usd", "summary"),
     ("summary", "severity", "ended_at"),
     tuple(field.name for field in (*_OF_A_RUN, *_OF_A_FINDING)),

@@ -1,16 +1,25 @@
 """What the next runs of a family know of a run."""
 
+from dataclasses import fields
 from decimal import Decimal
 
-from sageaudit.domain.audit.earlier import advised_by, facts_of, own_value, value_text
+from sageaudit.domain.audit.advised import advised_by, value_text
+from sageaudit.domain.audit.run_summary import summary_of_run
+from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary
 from tests.fakes import recorded
 from tests.fakes.jobs import ran
+
+
+def test_every_field_of_the_run_itself_is_stored() -> None:
+    """They are the last of a summary; one that is not named would be lost when it is recorded."""
+    names = [field.name for field in fields(AuditSummary)]
+    assert {*names[names.index("purchase") :]} == {*RUN_FIELDS}
 
 
 def test_no_more_final_metrics_are_kept_than_a_job_may_define() -> None:
     """The first 40, so that a row of the history stays small."""
     metrics = {f"metric-{n}": Decimal(n) for n in range(41)}
-    facts = facts_of(ran(3600, final_metrics=metrics))
+    facts = summary_of_run(ran(3600, final_metrics=metrics))
     assert list(facts.final_metrics) == list(metrics)[:40]
 
 
@@ -20,13 +29,13 @@ def test_a_later_run_shows_whether_advice_was_followed() -> None:
     """
     seen = set()
     for job in recorded.everything():
-        facts = facts_of(job.job)
+        facts = summary_of_run(job.job)
         for finding in job.document["findings"]:
             if advised_by(finding) is None or not finding["fix"]:
                 continue
             first = finding["fix"][0]
             seen.add(first["parameter"].partition("[")[0])
-            own = own_value(facts, first["parameter"])
+            own = facts.value_of(first["parameter"])
             assert own == (value_text(first["old"]) or own), (job.file, first)
             assert own != value_text(first["new"]), (job.file, first)
     assert {"ResourceConfig.InstanceType", "CheckpointConfig.S3Uri"} <= seen
