@@ -16,15 +16,16 @@ from sageaudit.domain.advice.comparison import Dearer
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
 from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
-from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.commands import HistoryPlace
 from tests.fakes import documents, fixes
 from tests.fakes.alerts import alert
+from tests.fakes.cards import document_card
 from tests.fakes.documents import advised
 from tests.labelled import confusion, expert_jobs, simulated
 
@@ -106,7 +107,7 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
         "trial": (documents.trial_document(), _due("spot-not-used", "60", Worth.TRIAL, runs=9)),
         "correction": (
             documents.document(),
-            AlertDecision(AlertKind.CORRECTION, corrects=last, before=before),
+            AlertDecision(AlertKind.CORRECTION, corrects=last, before=MessageSubject.parse(before)),
         ),
         "correction-to-nothing": (
             documents.document(findings=[], avoidable_usd=Decimal(0)),
@@ -157,12 +158,12 @@ def on_terminal(document: AuditDocument, width: int) -> str:
 
 
 def _slack(document: AuditDocument, notify: AlertDecision) -> str:
-    payload = slack.message(card_of(document, notify, STACK), {"anna": "U0123ABC"})
+    payload = slack.message(document_card(document, notify, STACK), {"anna": "U0123ABC"})
     return json.dumps(payload, indent=1, ensure_ascii=False) + "\n"
 
 
 def _sns(document: AuditDocument, notify: AlertDecision) -> str:
-    notice = plain.message(card_of(document, notify, STACK))
+    notice = plain.message(document_card(document, notify, STACK))
     attributes = json.dumps(notice["attributes"], indent=1, ensure_ascii=False)
     return f"Subject: {notice['subject']}\n\n{notice['message']}\n{attributes}\n"
 

@@ -9,7 +9,6 @@ from sageaudit.domain.alert.alert import AlertFigures
 from sageaudit.domain.alert.audit_figures import counted_findings, figures_of, why_never, worst
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.policy.policy import Mode
 from tests.fakes.documents import (
     TUNING_ARN,
     document,
@@ -28,20 +27,17 @@ EXEMPT = {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}
 
 
 @pytest.mark.parametrize(
-    ("audit", "mode", "reason"),
+    ("audit", "reason"),
     [
-        (document(), "tell", None),
-        (not_judged_document(), "tell", None),
-        (document(), "observe", "observe mode"),
-        (unauditable_document(), "tell", "unauditable"),
-        (trial(1, "5.10", "1.70"), "tell", "child of a tuning job"),
+        (document(), None),
+        (not_judged_document(), None),
+        (unauditable_document(), "unauditable"),
+        (trial(1, "5.10", "1.70"), "child of a tuning job"),
     ],
 )
-def test_what_never_has_a_message_is_named(
-    audit: AuditDocument, mode: Mode, reason: str | None
-) -> None:
+def test_what_never_has_a_message_is_named(audit: AuditDocument, reason: str | None) -> None:
     """Whatever its figures."""
-    assert why_never(audit, mode) == reason
+    assert why_never(audit) == reason
 
 
 def test_figures_are_as_they_are_shown() -> None:
@@ -100,14 +96,14 @@ def test_findings_that_do_not_count(overrides: dict[str, Any]) -> None:
 def test_children_of_other_parents_have_messages() -> None:
     """Only a tuning job speaks for its training jobs."""
     automl = job(parent=TUNING_ARN.replace("hyper-parameter-tuning-job", "automl-job"))
-    assert why_never(document(job=automl), "tell") is None
-    assert why_never(document(job=job(kind="processing", parent=TUNING_ARN)), "tell") is None
+    assert why_never(document(job=automl)) is None
+    assert why_never(document(job=job(kind="processing", parent=TUNING_ARN))) is None
 
 
 def test_a_rollup_has_a_message() -> None:
     """A tuning job speaks for its trials: its own findings are their sums."""
     audit = rollup_document()
-    assert why_never(audit, "tell") is None
+    assert why_never(audit) is None
     assert [one["saving_usd"] for one in counted_findings(audit)] == [Decimal("3.80")]
 
 

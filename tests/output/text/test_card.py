@@ -15,9 +15,9 @@ from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.output.text import plain, slack, teams
-from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import ROWS, WIDTH, CardLine, MessageCard
 from sageaudit.output.text.commands import HistoryPlace
+from tests.fakes.cards import document_card
 from tests.fakes.documents import (
     advised,
     dearer_document,
@@ -51,7 +51,7 @@ def due(worth: Worth = Worth.COUNTED, said: str = "541.7", **more: Any) -> Alert
 
 def rows_of(audit: AuditDocument, notify: AlertDecision) -> list[str]:
     """What a phone shows of the Slack message."""
-    blocks = slack.message(card_of(audit, notify))["blocks"]
+    blocks = slack.message(document_card(audit, notify))["blocks"]
     lines = "\n".join(block["text"]["text"] for block in blocks).split("\n")
     shown = [html.unescape(LINK.sub(r"\1", line)) for line in lines]
     plain_lines = [line.replace("*", "").replace("`", "") for line in shown]
@@ -63,7 +63,7 @@ def test_a_card_is_read_on_a_phone_without_scrolling(name: str) -> None:
     """At most 18 rows with its commands, and as many lines in a mail."""
     audit, notify = messages()[name]
     assert len(rows_of(audit, notify)) <= ROWS
-    assert len(plain.message(card_of(audit, notify))["message"].strip().split("\n")) <= ROWS
+    assert len(plain.message(document_card(audit, notify))["message"].strip().split("\n")) <= ROWS
 
 
 @whole_documents
@@ -71,8 +71,8 @@ def test_a_card_is_read_on_a_phone_without_scrolling(name: str) -> None:
 def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
     """Also with texts that attack, and where a row more is that of a word of 1,000 letters."""
     notify = replace(due(), advice=advised())
-    assert len(plain.message(card_of(audit, notify))["message"].strip().split("\n")) <= ROWS
-    card = card_of(audit, notify)
+    assert len(plain.message(document_card(audit, notify))["message"].strip().split("\n")) <= ROWS
+    card = document_card(audit, notify)
     assert card.more[-1].text == "sageaudit advice snooze abcdefgh"
 
 
@@ -119,13 +119,13 @@ def test_the_first_line_is_the_news(
     """The family by its last part, its month to two digits, and one thing to do."""
     family = audit["job"]["family"]
     audit["job"]["family"] = f"training/pytorch/train.py/{family}"
-    assert card_of(audit, notify).title.startswith(f"{family} {title}")
+    assert document_card(audit, notify).title.startswith(f"{family} {title}")
 
 
 def saves(audit: AuditDocument, **more: Any) -> str:
     """The line beside the parameter, or the first step."""
     return next(
-        line.text for line in card_of(audit, due(**more)).lines if "this run" in line.text
+        line.text for line in document_card(audit, due(**more)).lines if "this run" in line.text
         or "this tuning job" in line.text
     )  # fmt: skip
 
@@ -148,7 +148,7 @@ def test_what_is_saved_stands_beside_what_the_run_cost(audit: AuditDocument, say
 
 def labelled(audit: AuditDocument, label: str) -> str:
     """The text after a label."""
-    return next((one.text for one in card_of(audit, due()).lines if one.label == label), "")
+    return next((one.text for one in document_card(audit, due()).lines if one.label == label), "")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def labelled(audit: AuditDocument, label: str) -> str:
 def test_the_line_to_paste_stands_alone(parameter: str, new: Any, line: str) -> None:
     """Its path stays where it fits, or says what the name does not; three at most, none open."""
     ways = [fix(parameter, None, new)] * 4
-    lines = card_of(document(findings=[finding(fix=ways)]), due()).lines
+    lines = document_card(document(findings=[finding(fix=ways)]), due()).lines
     assert [one.text for one in lines if one.code] == [line, line, line]
     assert lines[-1].text == "and 1 parameter more"
 
@@ -173,7 +173,7 @@ def test_the_line_to_paste_stands_alone(parameter: str, new: Any, line: str) -> 
 def test_the_advice_to_snooze_is_the_one_that_is_shown() -> None:
     """Though another finding of this run has more dollars."""
     notify = replace(due(), advice=advised("download-dominates"))
-    card = card_of(document(), notify)
+    card = document_card(document(), notify)
     assert card.rule == "download-dominates"
     assert card.title.endswith("set InputMode to FastFile")
 
@@ -181,7 +181,7 @@ def test_the_advice_to_snooze_is_the_one_that_is_shown() -> None:
 def test_where_there_is_no_room_the_least_important_goes_first() -> None:
     """What is not counted, then the command that shows all; the rest is cut, the caveat is not."""
     long = document(findings=[type_finding(summary="It idled " * 60, caution="Try. " * 9)])
-    card = card_of(long, replace(due(), advice=advised()))
+    card = document_card(long, replace(due(), advice=advised()))
     assert [line.label for line in card.lines] == ["Why", "Do this", "", "Caveat"]
     assert card.lines[0].text.endswith(" …")
     assert [line.label for line in card.more] == ["Snooze 30 days"]
@@ -225,7 +225,7 @@ def test_what_no_sum_has_is_said(changes: Any, says: str) -> None:
 
 def test_a_dear_run_says_what_changed() -> None:
     """What it cost stands in the first line."""
-    card = card_of(dearer_document(), DEAR)
+    card = document_card(dearer_document(), DEAR)
     assert [line.text for line in card.lines] == ["Changed: Training +4 h 12 min."]
     assert card.place == "111122223333, us-east-1"
 
@@ -234,7 +234,7 @@ def test_a_dear_run_says_what_changed() -> None:
 def test_no_card_shows_a_severity(name: str) -> None:
     """Its dollars are a month's; the severity that `show` prints is of a run."""
     audit, notify = messages()[name]
-    card = card_of(audit, notify)
+    card = document_card(audit, notify)
     shown = " ".join([card.title, card.whose, *(line.shown for line in card.lines)])
     assert not re.search(r"\b(HIGH|MEDIUM|LOW)\b", shown)
 
@@ -243,7 +243,7 @@ def test_the_commands_of_a_card_name_the_stacks_table_and_its_region() -> None:
     """So that they work where they are pasted, also with a job's name that a shell would read."""
     place = HistoryPlace.of_table("SageAudit-History", "eu-west-1")
     audit = document(job=job(name="a;b"), findings=[])
-    card = card_of(audit, replace(due(), advice=advised(), idle=False), place)
+    card = document_card(audit, replace(due(), advice=advised(), idle=False), place)
     where = "--table SageAudit-History --table-region eu-west-1"
     assert [line.text for line in card.more] == [
         f"sageaudit show 'a;b' {where}",
@@ -273,6 +273,6 @@ def test_chat_gets_neither_s3_paths_nor_role_names() -> None:
 def test_a_long_name_of_an_owner_or_family_is_cut_in_the_middle() -> None:
     """Numbers and parameters never are."""
     audit = document(job=job(owner="o" * 60, family="f" * 63))
-    card = card_of(audit, due())
+    card = document_card(audit, due())
     assert len(f"{card.owner_shown}, {card.place}") == WIDTH
     assert card.title.endswith("ffff wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge")

@@ -5,8 +5,8 @@ import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text import plain, slack
-from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.idle_capacity import idle_sentence
+from tests.fakes.cards import document_card
 from tests.fakes.documents import document, idle_document, type_finding
 
 
@@ -108,6 +108,6 @@ def test_slack_and_mail_say_that_no_sum_has_it() -> None:
     findings = [type_finding(caution=None, summary="It idled.")]
     whole = cast("AuditDocument", {**idle_document(), "findings": findings})
     hours = ": 1,024 of 1,536 GPU-hours (67%) not used, worth about $8,100\n"
-    card = card_of(whole)
+    card = document_card(whole)
     assert f"*Not counted*{hours}" in f"{slack.message(card)['blocks'][1]['text']['text']}\n"
     assert f"\nNot counted{hours}" in plain.message(card)["message"]

@@ -13,13 +13,14 @@ from sageaudit.domain.advice.comparison import Dearer
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind
 from sageaudit.domain.alert.rule import FIRST, AlertDecision
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, reason, slack
-from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.reason import since_last_alert, what_changed
 from tests.fakes.alerts import alert
+from tests.fakes.cards import document_card
 from tests.fakes.documents import (
     document,
     finding,
@@ -30,6 +31,7 @@ from tests.fakes.documents import (
 from tests.fakes.hostile import documents, dollars, whole_documents
 from tests.output.text.test_slack import assert_within_limits
 
+parse = MessageSubject.parse
 LOW = alert(AlertFigures(Severity.LOW, Decimal(6), Decimal(0)))
 HIGH = alert(AlertFigures(Severity.HIGH, Decimal(412), Decimal(0)))
 UNKNOWN = AlertFigures(Severity.HIGH, None, None)
@@ -77,10 +79,10 @@ def test_a_further_message_says_after_what_and_why(
     notify: AlertDecision, news: str, says: str
 ) -> None:
     """In the first line and in a sentence; a first message has none."""
-    assert reason.message_headline("train-bert", document(), notify) == f"train-bert {news}"
+    assert reason.message_headline("train-bert", parse(document()), notify) == f"train-bert {news}"
     told = [("New", f"{says} (last told 2026-05-20)")]
-    assert [*since_last_alert(document(), notify)] == told
-    assert not [*since_last_alert(document(), FIRST)]
+    assert [*since_last_alert(parse(document()), notify)] == told
+    assert not [*since_last_alert(parse(document()), FIRST)]
 
 
 def test_a_correction_says_what_it_corrects_and_why() -> None:
@@ -90,16 +92,17 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
     )
     assert [
         *since_last_alert(
-            document(), AlertDecision(AlertKind.CORRECTION, corrects=HIGH, before=before)
+            parse(document()),
+            AlertDecision(AlertKind.CORRECTION, corrects=HIGH, before=parse(before)),
         )
     ] == [
         ("We said on 2026-05-20", "$412.00."),
         ("What changed", "gpu-idle ($410.00) is no longer found."),
     ]
     nothing = document(findings=[], avoidable_usd=Decimal(0), possible_usd=Decimal(0))
-    assert [*since_last_alert(nothing, AlertDecision(AlertKind.CORRECTION, corrects=IDLE))] == [
-        ("We said on 2026-05-20", "40 idle GPU-hours. Do not act on it.")
-    ]
+    assert [
+        *since_last_alert(parse(nothing), AlertDecision(AlertKind.CORRECTION, corrects=IDLE))
+    ] == [("We said on 2026-05-20", "40 idle GPU-hours. Do not act on it.")]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +134,7 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
     """And what it replaces; a severity of the run only where nothing else differs."""
     idle = not (before.figures.of_money or now["findings"][:1])
     notify = AlertDecision(AlertKind.CORRECTION, idle=idle, corrects=before)
-    assert reason.message_headline("bert", now, notify) == f"Correction: bert wasted {shown}"
+    assert reason.message_headline("bert", parse(now), notify) == f"Correction: bert wasted {shown}"
 
 
 @pytest.mark.parametrize(
@@ -164,7 +167,7 @@ def test_what_changed_is_said_as_far_as_two_versions_show_it(
     before: AuditDocument, now: AuditDocument, said: tuple[str, ...]
 ) -> None:
     """Causes before figures; nothing is guessed."""
-    assert what_changed(before, now) == said
+    assert what_changed(parse(before), parse(now)) == said
 
 
 def figures() -> st.SearchStrategy[AlertFigures]:
@@ -192,7 +195,7 @@ def decisions() -> st.SearchStrategy[AlertDecision]:
     )
     dear = st.builds(Dearer, dollars(), dollars())
     dear_ones = st.builds(AlertDecision, st.just(AlertKind.DEARER), worth=st.none(), dearer=dear)
-    before = st.none() | documents()
+    before = st.none() | documents().map(parse)
     kind = st.just(AlertKind.CORRECTION)
     corrections = st.builds(AlertDecision, kind, idle=st.booleans(), corrects=alerts, before=before)
     return further_ones | dear_ones | corrections
@@ -204,12 +207,12 @@ def test_any_message_keeps_the_limits_of_each_channel(
     audit: AuditDocument, notify: AlertDecision
 ) -> None:
     """Also marked as a repeat; the subject is less than 100 printable ASCII characters."""
-    notice: dict[str, Any] = dict(plain.message(card_of(audit, notify)))
+    notice: dict[str, Any] = dict(plain.message(document_card(audit, notify)))
     for payload in (notice, plain.as_repeat(notice)):
         assert 0 < len(payload["subject"]) < 100
         assert payload["subject"].isascii()
         assert payload["subject"].isprintable()
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]", notice["message"])
-    post = slack.message(card_of(audit, notify))
+    post = slack.message(document_card(audit, notify))
     assert_within_limits(post)
     assert_within_limits(slack.as_repeat(post))

@@ -12,15 +12,12 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, cast
 
 from sageaudit.domain.advice.advice import Advice
-from sageaudit.domain.advice.month import severity_of
 from sageaudit.domain.alert.alert import AlertFigures
-from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Advised, Worth, advised_by, dearest
 from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.policy.policy import Mode
 from sageaudit.domain.policy.routes import IDLE_RULE
 from sageaudit.domain.usage.work_share import Unit
 
@@ -60,12 +57,10 @@ def _accepted_usd(document: AuditDocument) -> Decimal:
     return sum(accepted, Decimal(0))
 
 
-def why_never(document: AuditDocument, mode: Mode) -> str | None:
+def why_never(document: AuditDocument) -> str | None:
     """Why no message is sent about this audit, whatever its figures; None where they decide."""
     if document["unauditable"] is not None:
         return "unauditable"
-    if mode == "observe":
-        return "observe mode"
     return "child of a tuning job" if is_in_roll_up(document) else None
 
 
@@ -123,7 +118,7 @@ def is_regression(finding: FindingDocument) -> bool:
 def without(document: AuditDocument, silent: Callable[[Advised], Advice | None]) -> AuditDocument:
     """The audit with the findings exempt whose advice is silent: as if the policy accepted them.
 
-    Their dollars leave the sums of avoidable and lost ones.
+    Their dollars leave the sums of avoidable and lost ones. Without one it is the same document.
     """
     whole: dict[str, Any] = {**document, "findings": []}
     for finding in document["findings"]:
@@ -136,7 +131,8 @@ def without(document: AuditDocument, silent: Callable[[Advised], Advice | None])
         for key, usd in _parts(finding):
             if whole[key] is not None:
                 whole[key] = max(whole[key] - usd, Decimal(0))
-    return cast("AuditDocument", whole)
+    silenced = whole["findings"] != document["findings"]
+    return cast("AuditDocument", whole) if silenced else document
 
 
 def _accepted(advice: Advice) -> ExemptDocument:
@@ -155,20 +151,6 @@ def _parts(finding: FindingDocument) -> list[tuple[str, Decimal]]:
     if bucket is Bucket.LOST:
         return [("lost_usd", usd), ("lost_up_to_usd", max(usd, _may_be_lost(finding)))]
     return [(f"{bucket.value}_usd", usd)] if bucket is not Bucket.NONE else []
-
-
-def month_severity(decision: AlertDecision) -> Severity | None:
-    """That of the family's month, or of what a dear run cost more; None where neither is known."""
-    if decision.dearer:
-        return severity_of(decision.dearer.more_usd)
-    if decision.month and decision.month.projected and not decision.corrects:
-        return decision.month.severity
-    return None
-
-
-def message_severity(document: AuditDocument, decision: AlertDecision) -> Severity:
-    """What the routes ask: that of the month; where there is none, of the worst finding."""
-    return month_severity(decision) or worst(counted_findings(document))
 
 
 def worst(findings: tuple[FindingDocument, ...]) -> Severity:

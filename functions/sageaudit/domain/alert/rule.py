@@ -24,7 +24,7 @@ from sageaudit.domain.advice.month import (
     severity_of,
 )
 from sageaudit.domain.alert.alert import CHANGED_USD, Alert, AlertFigures, AlertKind, matters
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
@@ -126,7 +126,7 @@ class AlertDecision:
     after: Alert | None = None
     worth: Worth | None = Worth.COUNTED
     corrects: Alert | None = None
-    before: AuditDocument | None = None
+    before: MessageSubject | None = None
     dearer: Dearer | None = None
     idle: bool = False
     quiet: str = ""
@@ -138,6 +138,15 @@ class AlertDecision:
     to: Destination = field(default=Destination(()), compare=False)
     held: tuple[str, ...] = field(default=(), compare=False)
     lines: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def month_severity(self) -> Severity | None:
+        """Of the family's month, or of what a run cost more; None where neither is known."""
+        if self.dearer:
+            return severity_of(self.dearer.more_usd)
+        if self.month and self.month.projected and not self.corrects:
+            return self.month.severity
+        return None
 
 
 FIRST = AlertDecision()

@@ -12,13 +12,11 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from sageaudit.domain.alert.alert import Alert
 from sageaudit.domain.alert.audit_figures import (
-    counted_findings,
     for_chat,
-    idle_worth_a_line,
     is_regression,
-    trial_findings,
 )
 from sageaudit.domain.alert.rule import FIRST, AlertDecision
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.bill_document import gaps
 from sageaudit.domain.audit.document import AuditDocument, JobDocument
 from sageaudit.domain.audit.earlier import Worth
@@ -63,24 +61,25 @@ LOOK_AT_CHANGES = "look at what changed"
 
 
 def card_of(
-    document: AuditDocument, decision: AlertDecision = FIRST, place: HistoryPlace = OWN_HISTORY
+    subject: MessageSubject, decision: AlertDecision = FIRST, place: HistoryPlace = OWN_HISTORY
 ) -> MessageCard:
     """The card of an audit, about the advice that its message is due for. `place`: the history
     that its commands ask.
     """
-    job, findings = document["job"], _findings(document, decision)
+    document, findings = subject.document, _findings(subject, decision)
+    job = document["job"]
     top = findings[0] if findings and not decision.idle else None
     why, step, caveat = _idle(document) if decision.idle else _found(top)
     card = MessageCard(
-        headline=message_headline(short_name(job["family"]), document, decision),
+        headline=message_headline(short_name(job["family"]), subject, decision),
         step="" if decision.corrects else _step(document, top, step, decision),
         lines=(
-            *(CardLine(text, label) for label, text in since_last_alert(document, decision)),
+            *(CardLine(text, label) for label, text in since_last_alert(subject, decision)),
             *([CardLine(private(why), "Why")] if why else []),
             *_to_do(document, top, step, decision),
             *_cost(document, top, decision),
             *([CardLine(private(caveat), "Caveat")] if caveat else []),
-            *_not_counted(document, top),
+            *_not_counted(subject, top),
             *_other_steps(decision.waited),
         ),
         owner=job["owner"],
@@ -88,18 +87,17 @@ def card_of(
         links=links(document),
         rule=middle(top["rule"], FAMILY) if top else "",
         more=tuple(_more(job["name"], decision, place)),
-        attributes=attributes_of(document, decision),
+        attributes=attributes_of(subject, decision),
     )
     return fitted(card, ROWS)
 
 
-def _findings(document: AuditDocument, decision: AlertDecision) -> list[FindingDocument]:
+def _findings(subject: MessageSubject, decision: AlertDecision) -> list[FindingDocument]:
     """What the message is about first, then what else counts."""
     if decision.worth is Worth.TRIAL:
-        found = list(trial_findings(document))
+        found = list(subject.trials)
     else:
-        dear = [one for one in document["findings"] if decision.dearer and is_regression(one)]
-        found = [*dear, *counted_findings(document)]
+        found = [*(subject.regressions if decision.dearer else ()), *subject.counted]
     rule = decision.advice.rule if decision.advice and not decision.dearer else None
     return sorted(found, key=lambda one: rule is not None and one["rule"] != rule)
 
@@ -260,8 +258,9 @@ def _cost(
     yield CardLine(capitalised(f"{_run_words(document)} cost {_spend(document)}"), spare=1)
 
 
-def _not_counted(document: AuditDocument, top: FindingDocument | None) -> Iterator[CardLine]:
+def _not_counted(subject: MessageSubject, top: FindingDocument | None) -> Iterator[CardLine]:
     """What no sum has."""
+    document = subject.document
     rest = [
         f"{one['rule']} {saving(one)}"
         for one in document["findings"]
@@ -274,7 +273,7 @@ def _not_counted(document: AuditDocument, top: FindingDocument | None) -> Iterat
         rest.insert(0, _SENTENCE_END.split(document["not_judged"][0])[0].rstrip("."))
     if not document["audit"]["settled"]:
         rest.insert(0, "what came late, it is judged again")
-    if top and idle_worth_a_line(document):
+    if top and subject.shows_idle:
         rest.append(idle_headline(document))
     rest += gaps(document["bill"])
     if rest:

@@ -16,9 +16,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple, TypedDict
 
 from sageaudit.domain.alert.alert import ChannelHour, group_of
-from sageaudit.domain.alert.audit_figures import counted_findings, month_severity
 from sageaudit.domain.alert.rule import FIRST, AlertDecision
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.untrusted import DOTS, log, middle, plain, terminal
@@ -171,12 +170,11 @@ def short_path(parameter: str, length: int) -> str:
     return parameter if length <= WIDTH or "[" in path or len(name) < _CLEAR else name
 
 
-def attributes_of(document: AuditDocument, decision: AlertDecision = FIRST) -> dict[str, Attribute]:
+def attributes_of(subject: MessageSubject, decision: AlertDecision = FIRST) -> dict[str, Attribute]:
     """Message attributes for subscription filters; an unknown value has no attribute."""
-    findings = counted_findings(document)
-    job = document["job"]
+    document, job = subject.document, subject.document["job"]
     texts = {
-        "month_severity": month_severity(decision),
+        "month_severity": decision.month_severity,
         "job_type": job["kind"],
         "owner": job["owner"],
         "account": job["account"],
@@ -190,7 +188,7 @@ def attributes_of(document: AuditDocument, decision: AlertDecision = FIRST) -> d
         "lost_usd": document["lost_usd"],
         "lost_up_to_usd": most if most != document["lost_usd"] else None,
     }
-    ids = json.dumps([plain(finding["id"], _VALUE) for finding in findings])
+    ids = json.dumps([plain(finding["id"], _VALUE) for finding in subject.counted])
     result: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
     result |= text_attributes(texts)
     for name, amount in numbers.items():

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
-from sageaudit.domain.alert.audit_figures import counted_findings, figures_of
 from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.output.text.amounts import of_document
@@ -42,38 +42,39 @@ _LEAVES_IDLE = _Verbs(
 )
 
 
-def message_headline(family: str, document: AuditDocument, decision: AlertDecision) -> str:
+def message_headline(family: str, subject: MessageSubject, decision: AlertDecision) -> str:
     """`train-bert wastes about $540 a month, 12 runs`: whose message it is, and what is new."""
+    document = subject.document
     if decision.corrects:
-        return f"Correction: {family} wasted {_corrected(document, decision)}"
+        return f"Correction: {family} wasted {_corrected(subject, decision)}"
     if dear := decision.dearer:
         cost = replace(of_document(document).spend, usd=dear.cost_usd)
         return f"{family} cost {cost} in one run, expected {usd(dear.expected_usd)}"
     if decision.month is None:
         said = idle_headline(document) if decision.idle else headline(document)
         return f"{family}: {said}"
-    return f"{family} {_month(document, decision, decision.month)}"
+    return f"{family} {_month(subject, decision, decision.month)}"
 
 
-def _corrected(document: AuditDocument, decision: AlertDecision) -> str:
+def _corrected(subject: MessageSubject, decision: AlertDecision) -> str:
     """`$6.00, we said $412.00`; with the severity of the run, where that alone differs."""
-    now = figures_of(document)
+    now = subject.figures
     before = decision.corrects.figures if decision.corrects else now
     gone = decision.idle and now.idle_hours is None
-    words, said = _few_idle(document) if gone else _summary(now), _summary(before)
+    words, said = _few_idle(subject.document) if gone else _summary(now), _summary(before)
     if words == said:
         words, said = f"{words} ({now.severity} for a run)", f"{said} ({before.severity})"
     return f"{words}, we said {said}"
 
 
-def _month(document: AuditDocument, decision: AlertDecision, month: Month) -> str:
+def _month(subject: MessageSubject, decision: AlertDecision, month: Month) -> str:
     """What the family comes to; of a run alone, where nothing is known of it."""
-    figures, runs = figures_of(document), counted(month.runs, "run")
+    figures, runs = subject.figures, counted(month.runs, "run")
     if month.worth in {Worth.PREPAID, Worth.UNPRICED}:
         unit = "hours" if figures.idle_hours is None else UNIT_WORDS[figures.idle_unit]
         how = "prepaid " if month.worth is Worth.PREPAID else "unpriced "
         return f"left {shown_hours(month.total)} {how}{unit} idle in 30 days, {runs}"
-    if document["rollup"] and figures.at_stake_usd:  # it does not come again
+    if subject.document["rollup"] and figures.at_stake_usd:  # it does not come again
         once = _verbs(decision, month, figures).once
         return f"{once.format(_rough(figures.at_stake_usd))} in a tuning job"
     again, now, was = _news(decision)
@@ -115,7 +116,7 @@ def _rough(amount: Decimal) -> str:
     return str(Figure(amount, rough=NEAREST))
 
 
-def since_last_alert(document: AuditDocument, decision: AlertDecision) -> Iterator[tuple[str, str]]:
+def since_last_alert(subject: MessageSubject, decision: AlertDecision) -> Iterator[tuple[str, str]]:
     """Labels and sentences on the last alert; none for a first message."""
     last = decision.corrects or (decision.after)
     if last is None:
@@ -124,11 +125,11 @@ def since_last_alert(document: AuditDocument, decision: AlertDecision) -> Iterat
     if not decision.corrects:
         yield "New", f"{decision.why} (last told {day})"
         return
-    figures = figures_of(document)
+    figures = subject.figures
     nothing = not (figures.at_stake_usd or figures.idle_hours is not None)
     do = ". Do not act on it" if nothing else ""
     yield f"We said on {day}", f"{_summary(last.figures)}{do}."
-    if decision.before and (changes := what_changed(decision.before, document)):
+    if decision.before and (changes := what_changed(decision.before, subject)):
         yield "What changed", f"{'; '.join(changes)}."
 
 
@@ -154,9 +155,13 @@ def _dollars(figures: AlertFigures) -> str:
     return f"{usd(certain)} and {perhaps} more" if certain else perhaps
 
 
-def what_changed(before: AuditDocument, now: AuditDocument) -> tuple[str, ...]:
+def what_changed(before: MessageSubject, now: MessageSubject) -> tuple[str, ...]:
     """Short clauses, the causes first; none where the two do not say."""
-    clauses = [*_cost(before, now), *_findings(before, now), *_by_whom(before, now)]
+    clauses = [
+        *_cost(before.document, now.document),
+        *_findings(before, now),
+        *_by_whom(before.document, now.document),
+    ]
     return tuple(clauses[:_MOST_CHANGES])
 
 
@@ -165,7 +170,7 @@ def _cost(before: AuditDocument, now: AuditDocument) -> list[str]:
     return [] if was == cost else [f"the run's cost is {cost}, was {was}"]
 
 
-def _findings(before: AuditDocument, now: AuditDocument) -> list[str]:
+def _findings(before: MessageSubject, now: MessageSubject) -> list[str]:
     """Rules whose counted dollars changed, the largest change first."""
     was, are = _savings(before), _savings(now)
     none = Figure(None)
@@ -187,8 +192,8 @@ def _rule(rule: str, was: dict[str, Figure], are: dict[str, Figure]) -> str:
     return f"{rule} is {are[rule]}, was {was[rule]}"
 
 
-def _savings(document: AuditDocument) -> dict[str, Figure]:
-    return {finding["rule"]: saving(finding) for finding in counted_findings(document)}
+def _savings(subject: MessageSubject) -> dict[str, Figure]:
+    return {finding["rule"]: saving(finding) for finding in subject.counted}
 
 
 def _by_whom(before: AuditDocument, now: AuditDocument) -> list[str]:

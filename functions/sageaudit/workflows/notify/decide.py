@@ -33,13 +33,7 @@ from sageaudit.domain.alert.alert import (
     PastAlerts,
     group_key,
 )
-from sageaudit.domain.alert.audit_figures import (
-    advised_in,
-    figures_of,
-    message_severity,
-    why_never,
-    without,
-)
+from sageaudit.domain.alert.audit_figures import why_never
 from sageaudit.domain.alert.rule import (
     NOTHING_FOUND,
     AlertCase,
@@ -49,6 +43,7 @@ from sageaudit.domain.alert.rule import (
     decide,
     no_alert,
 )
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Advised, RunFacts, Worth
 from sageaudit.domain.audit.judgement import Judged
@@ -87,11 +82,14 @@ def notify(
     is written then.
     """
     with reading("document"):
-        never = _why_never(version, document, deps.policy)
+        if deps.policy.mode == "observe":
+            return no_alert("observe mode")
+        subject = MessageSubject.parse(document)
+        never = _why_never(version, subject, deps.policy)
         if never and not is_line_due(version, document, deps.policy):
             return no_alert(never)
         for _ in range(TRIES):
-            decision = _try(key, version, document, deps, never, now=now)
+            decision = _try(key, version, subject, deps, never, now=now)
             if decision is not None:
                 return decision
     raise Throttled("Too many audits of one family are decided at once.")
@@ -119,7 +117,7 @@ class _Run:
 
     key: JobKey
     version: int
-    document: AuditDocument
+    subject: MessageSubject
     head: Head
     past: PastAlerts
     now: datetime
@@ -128,7 +126,7 @@ class _Run:
 def _try(
     key: JobKey,
     version: int,
-    document: AuditDocument,
+    subject: MessageSubject,
     deps: NotifyDependencies,
     never: str | None,
     *,
@@ -142,12 +140,12 @@ def _try(
     if head is None:
         raise Unavailable("The history answered without the head of a run that it has.")
     past = deps.ledger.past(key, group_key(head.account, head.region, head.family))
-    run = _Run(key, version, document, head, past, now)
+    run = _Run(key, version, subject, head, past, now)
     if never := never or _why_not_now(version, head, past.last, deps, now):
         plan = Plan(no_alert(never), past)
     else:
         plan = _alert_plan(run, deps)
-    if is_line_due(version, document, deps.policy):
+    if is_line_due(version, subject.document, deps.policy):
         plan = _with_line(plan, run, deps)
     return plan.write(past, version, deps, now)
 
@@ -155,17 +153,17 @@ def _try(
 def _alert_plan(run: _Run, deps: NotifyDependencies) -> Plan:
     """The alert, if there is one."""
     head, past, now = run.head, run.past, run.now
-    case = _case(run.document, head, past.alerts, deps, now)
+    case = _case(run.subject, head, past.alerts, deps, now)
     decision = decide(case, past.last)
     if decision.quiet and not decision.waits:
         return Plan(decision, past)
     decision = _completed(run.key, decision, case, deps)
-    shown = _shown(run.document, case.advices, head, loud=decision.kind is AlertKind.WORSE)
+    shown = _shown(run.subject, case.advices, head, loud=decision.kind is AlertKind.WORSE)
     card = card_of(shown, decision, deps.place)
-    subject = _subject(shown, card, decision, run.key, deps)
-    decision = replace(decision, to=_destination(decision, subject, deps.policy))
+    routed = _routed(shown, card, decision, run.key, deps)
+    decision = replace(decision, to=_destination(decision, routed, deps.policy))
     channels, kind = decision.to.channels, decision.kind
-    alert = Alert(past.run, head.family, kind, run.version, figures_of(shown), now, channels)
+    alert = Alert(past.run, head.family, kind, run.version, shown.figures, now, channels)
     if decision.waits:
         return Plan(decision, past.with_waiting(alert_of(case, decision, alert)))
     if not decision.corrects:
@@ -174,7 +172,7 @@ def _alert_plan(run: _Run, deps: NotifyDependencies) -> Plan:
         card = card_of(shown, decision, deps.place) if waited else card
     # what is in no open advice is never held, since nobody would find it
     may_wait = not (decision.corrects or decision.dearer)
-    posts = (Post(name, card, subject.usd, may_wait) for name in channels)
+    posts = (Post(name, card, routed.usd, may_wait) for name in channels)
     after = past.with_alerts(alert, alerts_by(case, decision, alert))
     return Plan(decision, after, tuple(posts))
 
@@ -185,11 +183,11 @@ def _with_line(plan: Plan, run: _Run, deps: NotifyDependencies) -> Plan:
         return plan
     tags = _tags(run.key, deps) if deps.policy.routes.ask_tags else {}
     alerted = plan.after.last.channels if plan.after.last else ()
-    asking = line_channels(run.document, tags, deps.policy)
+    asking = line_channels(run.subject.document, tags, deps.policy)
     channels = tuple(name for name in asking if name not in alerted)
     if not channels or deps.ledger.has_line(run.key):
         return plan
-    card, usd = line_card(run.head, run.document, deps.history), figures_of(run.document).usd
+    card, usd = line_card(run.head, run.subject, deps.history), run.subject.figures.usd
     posts = (Post(name, card, usd) for name in channels)
     decision = replace(plan.decision, lines=channels)
     return replace(plan, decision=decision, posts=(*plan.posts, *posts))
@@ -202,9 +200,10 @@ def _completed(
     worth, corrects = decision.worth or Worth.COUNTED, decision.corrects
     waiting = decision.kind is AlertKind.WORSE
     fresh = case.fresh(case.of(worth, waiting=waiting))
+    before = whole_audit(deps.history, key, corrects.version) if corrects else None
     return replace(
         decision,
-        before=whole_audit(deps.history, key, corrects.version) if corrects else None,
+        before=MessageSubject.parse(before) if before else None,
         month=month_of(case.of(worth, waiting=waiting), worth, case.now),
         saves=month_of(fresh[:1], worth, case.now) if fresh else None,
         advice=fresh[0] if fresh else None,
@@ -218,15 +217,15 @@ def _destination(decision: AlertDecision, subject: Subject, policy: Policy) -> D
     return Destination(there) if there else policy.routes.of(subject)
 
 
-def _subject(
-    document: AuditDocument,
+def _routed(
+    shown: MessageSubject,
     card: MessageCard,
     decision: AlertDecision,
     key: JobKey,
     deps: NotifyDependencies,
 ) -> Subject:
     """What the routes ask; the job's tags are read only where one asks for a tag."""
-    job, month = document["job"], decision.month
+    job, month = shown.document["job"], decision.month
     tags = _tags(key, deps) if deps.policy.routes.ask_tags else {}
     usd = decision.dearer.more_usd if decision.dearer else month.usd if month else None
     return Subject(
@@ -236,8 +235,8 @@ def _subject(
         owner=job["owner"],
         kind=job["kind"],
         rule=IDLE_RULE if decision.idle else card.rule,
-        severity=message_severity(document, decision),
-        usd=figures_of(document).usd if decision.corrects else usd,
+        severity=decision.month_severity or shown.figures.severity,
+        usd=shown.figures.usd if decision.corrects else usd,
     )
 
 
@@ -249,16 +248,15 @@ def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
 
 
 def _case(
-    document: AuditDocument,
+    subject: MessageSubject,
     head: Head,
     alerts: Sequence[Alert],
     deps: NotifyDependencies,
     now: datetime,
 ) -> AlertCase:
     """What a decision about this audit rests on: it is read here."""
-    advised = advised_in(document)
     facts = head.facts or RunFacts(Purchase.ON_DEMAND)
-    own = replace(head, facts=replace(facts, advised=advised))
+    own = replace(head, facts=replace(facts, advised=subject.advised))
     query = RunQuery.of_family(head.account, head.region, head.family)
     with reading("runs of the family"):
         newest = islice(deps.history.runs(query, page_size=_PAGE), MOST_RUNS)
@@ -270,8 +268,8 @@ def _case(
     decided = {one.advice for one in decisions}
     by_id = {one.id: one for one in advices}
     return AlertCase(
-        figures=figures_of(_shown(document, by_id, head)),
-        found=[advice_id(head.account, head.region, head.family, one) for one in advised],
+        figures=_shown(subject, by_id, head).figures,
+        found=[advice_id(head.account, head.region, head.family, one) for one in subject.advised],
         advices=by_id,
         dearer=dearer_than(own, others, deps.policy),
         alerts=[
@@ -292,8 +290,8 @@ def _case(
 
 
 def _shown(
-    document: AuditDocument, advices: Mapping[str, Advice], head: Head, *, loud: bool = False
-) -> AuditDocument:
+    subject: MessageSubject, advices: Mapping[str, Advice], head: Head, *, loud: bool = False
+) -> MessageSubject:
     """The audit without what no message includes now; `loud`: what waits is included too."""
     shown = {State.OPEN, State.CLOSED, *(WAITING if loud else ())}
 
@@ -301,26 +299,26 @@ def _shown(
         advice = advices.get(advice_id(head.account, head.region, head.family, advised))
         return None if advice is None or advice.state in shown else advice
 
-    return without(document, silent)
+    return subject.without(silent)
 
 
-def _why_never(version: int, document: AuditDocument, policy: Policy) -> str | None:
+def _why_never(version: int, subject: MessageSubject, policy: Policy) -> str | None:
     """Why it has no alert, whatever its family is; None where its family decides."""
-    if never := why_never(document, policy.mode):
+    if never := why_never(subject.document):
         return never
-    if version > FIRST_VERSION or _may_be_alerted(document, policy):
+    if version > FIRST_VERSION or _may_be_alerted(subject, policy):
         return None
-    unjudged = document["judged"] == Judged.NO
+    unjudged = subject.document["judged"] == Judged.NO
     return NOTHING_FOUND + (": it could not be judged" if unjudged else "")
 
 
-def _may_be_alerted(document: AuditDocument, policy: Policy) -> bool:
+def _may_be_alerted(subject: MessageSubject, policy: Policy) -> bool:
     """Whether anything of it may be worth a message, whatever its family is.
 
     Most audits end here: neither the history nor the ledger is asked.
     """
-    cost_usd = document["bill"]["total_usd"] or Decimal(0)
-    return bool(advised_in(document)) or cost_usd >= max(policy.dearer_floor_usd, Decimal("0.01"))
+    cost_usd = subject.document["bill"]["total_usd"] or Decimal(0)
+    return bool(subject.advised) or cost_usd >= max(policy.dearer_floor_usd, Decimal("0.01"))
 
 
 def _why_not_now(
