@@ -1,6 +1,6 @@
 """The card of a message, from the audit's whole document."""
 
-from sageaudit.domain.alert.rule import FIRST, AlertDecision
+from sageaudit.domain.alert.decision import FIRST, AlertDecision
 from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text.alert_card import card_of

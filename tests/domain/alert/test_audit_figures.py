@@ -1,12 +1,18 @@
 """What of an audit a message may be about, and its figures."""
 
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from sageaudit.domain.alert.alert import AlertFigures
-from sageaudit.domain.alert.audit_figures import counted_findings, figures_of, why_never, worst
+from sageaudit.domain.alert.audit_figures import (
+    advised_in,
+    counted_findings,
+    figures_of,
+    why_never,
+    worst,
+)
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from tests.fakes.documents import (
@@ -41,14 +47,13 @@ def test_what_never_has_a_message_is_named(audit: AuditDocument, reason: str | N
 
 
 def test_figures_are_as_they_are_shown() -> None:
-    """To the cent; the idle hours only where the message has a sentence about them."""
+    """To the cent; a job with idle hours alone has no dollars."""
     assert figures_of(document()) == AlertFigures(Severity.HIGH, Decimal("2.04"), Decimal("0.00"))
     perhaps = figures_of(perhaps_lost_document())
     assert (perhaps.usd, perhaps.perhaps_usd, perhaps.at_stake_usd) == (0, *[Decimal("4.55")] * 2)
     idle = figures_of(idle_document())
-    assert (idle.idle_unit, idle.idle_hours) == ("gpu_hours", Decimal("1024.418"))
-    assert idle.idle_usd == Decimal("8105.20")
-    assert (idle.of_money, idle.usd) == (False, 0)
+    assert (idle.has_dollars, idle.usd) == (False, 0)
+    assert advised_in(idle_document()) == ()
 
 
 def test_unknown_dollars_are_not_none() -> None:
@@ -57,13 +62,6 @@ def test_unknown_dollars_are_not_none() -> None:
     neither = document(avoidable_usd=None, lost_usd=None, lost_up_to_usd=None)
     assert figures_of(neither).usd is None
     assert figures_of(neither).stands
-
-
-def test_idle_hours_in_the_sums_are_not_counted_again() -> None:
-    """Their value is what no finding counts; a value that is all counted is no reason."""
-    figure = {**(idle_document()["idle_capacity"] or {}), "counted_usd": Decimal(8000)}
-    idle = figures_of(cast("AuditDocument", {**idle_document(), "idle_capacity": figure}))
-    assert idle.idle_usd == Decimal("105.20")
 
 
 def test_what_is_accepted_is_what_exempt_findings_would_save() -> None:

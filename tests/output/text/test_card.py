@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from sageaudit.domain.advice.comparison import Dearer
+from sageaudit.domain.advice.comparison import CostSpike
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertKind
-from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.alert.decision import AlertDecision, News
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.output.text import plain, slack, teams
@@ -25,19 +25,17 @@ from tests.fakes.documents import (
     estimated_document,
     finding,
     fix,
-    idle_document,
     job,
     lost_document,
     perhaps_lost_document,
     rollup_document,
     trial_document,
     type_finding,
-    unpriced_idle_document,
 )
 from tests.fakes.hostile import documents, whole_documents
 from tests.golden.regenerate import messages
 
-DEAR = AlertDecision(AlertKind.DEARER, worth=None, dearer=Dearer(Decimal(24), Decimal(182)))
+DEAR = AlertDecision(AlertKind.COST_SPIKE, worth=None, spike=CostSpike(Decimal(24), Decimal(182)))
 LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
 
 
@@ -45,8 +43,7 @@ def due(worth: Worth = Worth.COUNTED, said: str = "541.7", **more: Any) -> Alert
     """A message about 12 runs of a month."""
     runs = more.pop("runs", 12)
     month = Month(worth, Decimal(more.pop("total", said)), Decimal(said), runs, occasions=runs)
-    idle = worth in {Worth.IDLE, Worth.PREPAID, Worth.UNPRICED}
-    return AlertDecision(worth=worth, idle=idle, month=month, saves=month, **more)
+    return AlertDecision(worth=worth, month=month, saves=month, **more)
 
 
 def rows_of(audit: AuditDocument, notify: AlertDecision) -> list[str]:
@@ -85,18 +82,14 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
         (document(), due(said="0"), "wasted an unknown amount in 12 runs: use"),
         (document(), due(total="61"), "is heading for $540 of waste a month, after 12 runs: use"),
         (document(), due(total="61", runs=1), "wasted about $61 in 1 run: use"),
-        (document(), due(kind=AlertKind.BACK), "again wastes about $540 a month, 12 runs: use"),
+        (document(), due(kind=AlertKind.AGAIN, news=News.CAME_BACK),
+         "again wastes about $540 a month, 12 runs: use"),
         (lost_document(), due(), "loses about $540 a month, 12 runs: look at it"),
         (perhaps_lost_document(), due(), "may lose about $540 a month, 12 runs: set"),
         (trial_document(), due(Worth.TRIAL),
          "might save about $540 a month, 12 runs: try EnableManagedSpotTraining = true"),
         (rollup_document(), due(total="61", runs=500),
          "wasted about $3.80 in a tuning job: use ml.g4dn.xlarge"),
-        (idle_document(), due(Worth.IDLE),
-         "leaves about $540 of capacity idle a month, 12 runs: look at the communication"),
-        (unpriced_idle_document(), due(Worth.UNPRICED), "left 542 unpriced GPU-hours idle in"),
-        (idle_document(), due(Worth.PREPAID),
-         "left 542 prepaid GPU-hours idle in 30 days, 12 runs"),
         (dearer_document(), DEAR, "cost $182.00 in one run, expected $24.00: look at what changed"),
         (document(findings=[finding(fix=[], first_step="Exit when done: join threads")]), due(),
          "wastes about $540 a month, 12 runs: exit when done"),
@@ -243,7 +236,7 @@ def test_the_commands_of_a_card_name_the_stacks_table_and_its_region() -> None:
     """So that they work where they are pasted, also with a job's name that a shell would read."""
     place = HistoryPlace.of_table("SageAudit-History", "eu-west-1")
     audit = document(job=job(name="a;b"), findings=[])
-    card = document_card(audit, replace(due(), advice=advised(), idle=False), place)
+    card = document_card(audit, replace(due(), advice=advised()), place)
     where = "--table SageAudit-History --table-region eu-west-1"
     assert [line.text for line in card.more] == [
         f"sageaudit show 'a;b' {where}",

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
-from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.alert.decision import AlertDecision
 from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth

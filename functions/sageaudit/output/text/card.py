@@ -16,7 +16,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple, TypedDict
 
 from sageaudit.domain.alert.alert import ChannelHour, group_of
-from sageaudit.domain.alert.rule import FIRST, AlertDecision
+from sageaudit.domain.alert.decision import FIRST, AlertDecision
 from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.links import Link
@@ -151,6 +151,11 @@ def short_name(family: str, *, with_group: bool = True) -> str:
     """The last part of a family's name; of a step, with its pipeline's."""
     parents = (group_of(family) if with_group else family).rpartition("/")[0]
     return middle(terminal(family.removeprefix(f"{parents}/")), FAMILY)
+
+
+def subject_name(family: str) -> str:
+    """The name of what a family's messages are about: of a step, that of its pipeline."""
+    return short_name(group_of(family))
 
 
 def private(text: str) -> str:

@@ -10,14 +10,13 @@ from typing import NamedTuple
 
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
-from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.alert.decision import AlertDecision, News
 from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.headline import headline
-from sageaudit.output.text.idle_capacity import UNIT_WORDS, idle_headline, shown_hours
 from sageaudit.output.text.money import NEAREST, Figure, usd
 from sageaudit.output.text.words import counted
 
@@ -37,9 +36,6 @@ _WASTES = _Verbs("wastes {} a month", "wasted {}", "{} of waste a month")
 _LOSES = _Verbs("loses {} a month", "lost {}", "{} of losses a month")
 _MAY_LOSE = _Verbs("may lose {} a month", "may have lost {}")
 _MIGHT_SAVE = _Verbs("might save {} a month", "might have saved {}")
-_LEAVES_IDLE = _Verbs(
-    "leaves {} of capacity idle a month", "left {} of capacity idle", "{} of idle capacity a month"
-)
 
 
 def message_headline(family: str, subject: MessageSubject, decision: AlertDecision) -> str:
@@ -47,12 +43,11 @@ def message_headline(family: str, subject: MessageSubject, decision: AlertDecisi
     document = subject.document
     if decision.corrects:
         return f"Correction: {family} wasted {_corrected(subject, decision)}"
-    if dear := decision.dearer:
-        cost = replace(of_document(document).spend, usd=dear.cost_usd)
-        return f"{family} cost {cost} in one run, expected {usd(dear.expected_usd)}"
+    if spike := decision.spike:
+        cost = replace(of_document(document).spend, usd=spike.cost_usd)
+        return f"{family} cost {cost} in one run, expected {usd(spike.expected_usd)}"
     if decision.month is None:
-        said = idle_headline(document) if decision.idle else headline(document)
-        return f"{family}: {said}"
+        return f"{family}: {headline(document)}"
     return f"{family} {_month(subject, decision, decision.month)}"
 
 
@@ -60,8 +55,7 @@ def _corrected(subject: MessageSubject, decision: AlertDecision) -> str:
     """`$6.00, we said $412.00`; with the severity of the run, where that alone differs."""
     now = subject.figures
     before = decision.corrects.figures if decision.corrects else now
-    gone = decision.idle and now.idle_hours is None
-    words, said = _few_idle(subject.document) if gone else _summary(now), _summary(before)
+    words, said = _summary(now), _summary(before)
     if words == said:
         words, said = f"{words} ({now.severity} for a run)", f"{said} ({before.severity})"
     return f"{words}, we said {said}"
@@ -70,17 +64,13 @@ def _corrected(subject: MessageSubject, decision: AlertDecision) -> str:
 def _month(subject: MessageSubject, decision: AlertDecision, month: Month) -> str:
     """What the family comes to; of a run alone, where nothing is known of it."""
     figures, runs = subject.figures, counted(month.runs, "run")
-    if month.worth in {Worth.PREPAID, Worth.UNPRICED}:
-        unit = "hours" if figures.idle_hours is None else UNIT_WORDS[figures.idle_unit]
-        how = "prepaid " if month.worth is Worth.PREPAID else "unpriced "
-        return f"left {shown_hours(month.total)} {how}{unit} idle in 30 days, {runs}"
     if subject.document["rollup"] and figures.at_stake_usd:  # it does not come again
-        once = _verbs(decision, month, figures).once
+        once = _verbs(month, figures).once
         return f"{once.format(_rough(figures.at_stake_usd))} in a tuning job"
     again, now, was = _news(decision)
     if not month.projected:
         return f"{again}wasted an unknown amount in {runs}"
-    verbs, last = _verbs(decision, month, figures), f", was {was}" if was else ""
+    verbs, last = _verbs(month, figures), f", was {was}" if was else ""
     if month.of_one_occasion:
         return f"{again}{now}{verbs.once.format(_rough(month.total))} in {runs}{last}"
     amount = _rough(month.projected)
@@ -90,13 +80,11 @@ def _month(subject: MessageSubject, decision: AlertDecision, month: Month) -> st
     return f"{again}{now}{verbs.month.format(amount)}{last}, {runs}"
 
 
-def _verbs(decision: AlertDecision, month: Month, figures: AlertFigures) -> _Verbs:
+def _verbs(month: Month, figures: AlertFigures) -> _Verbs:
     if month.worth is Worth.TRIAL:
         return _MIGHT_SAVE
-    if month.worth is Worth.COUNTED and not figures.usd and figures.perhaps_usd:
+    if not figures.usd and figures.perhaps_usd:
         return _MAY_LOSE
-    if decision.idle:
-        return _LEAVES_IDLE
     return _LOSES if not figures.avoidable_usd and figures.lost_usd else _WASTES
 
 
@@ -104,9 +92,9 @@ def _news(decision: AlertDecision) -> tuple[str, str, str]:
     """`again ` of what came back; `now ` of what grew, and what was said before, where a text did
     say it.
     """
-    again = "again " if decision.kind is AlertKind.BACK else ""
-    after = decision.after
-    if decision.kind not in {AlertKind.WORSE, AlertKind.GREW} or not after or not after.amount:
+    again = "again " if decision.news is News.CAME_BACK else ""
+    after, is_more = decision.after, AlertKind.WORSE is decision.kind or decision.news is News.GREW
+    if not is_more or not after or not after.amount:
         return again, "", ""
     was = "" if after.of_one_occasion else _rough(after.amount).removeprefix("about ")
     return again, "now ", was
@@ -126,23 +114,15 @@ def since_last_alert(subject: MessageSubject, decision: AlertDecision) -> Iterat
         yield "New", f"{decision.why} (last told {day})"
         return
     figures = subject.figures
-    nothing = not (figures.at_stake_usd or figures.idle_hours is not None)
-    do = ". Do not act on it" if nothing else ""
+    do = "" if figures.at_stake_usd else ". Do not act on it"
     yield f"We said on {day}", f"{_summary(last.figures)}{do}."
     if decision.before and (changes := what_changed(decision.before, subject)):
         yield "What changed", f"{'; '.join(changes)}."
 
 
-def _few_idle(document: AuditDocument) -> str:
-    known = document.get("idle_capacity") is not None
-    return "few or no hours" if known else "hours that are not known"
-
-
 def _summary(figures: AlertFigures) -> str:
-    """`$6.00`, `an unknown amount`, `40 idle GPU-hours`, `nothing`."""
-    if not figures.of_money and figures.idle_hours is not None:
-        return f"{shown_hours(figures.idle_hours)} idle {UNIT_WORDS[figures.idle_unit]}"
-    if not figures.of_money:
+    """`$6.00`, `an unknown amount`, `nothing`."""
+    if not figures.has_dollars:
         return _UNKNOWN if figures.avoidable_usd is None else "nothing"
     return _UNKNOWN if figures.usd is None and not figures.perhaps_usd else _dollars(figures)
 
