@@ -43,6 +43,8 @@ class Family:
     decisions: list[Decision] = field(default_factory=list)
     past: PastAlerts = field(default_factory=lambda: PastAlerts("", "f"))
     alerts: dict[str, Alert] = field(default_factory=dict)
+    decided_by: dict[str, Advice] = field(default_factory=dict)
+    """The advices that the last decision rested on, by id."""
 
     def advices(self, now: datetime) -> dict[str, Advice]:
         """By id."""
@@ -58,11 +60,12 @@ class Family:
         others = [one for one in self.heads.values() if one.key != run.key]
         found = [advice_id("1", self.region, run.family, one) for one in advised]
         same_family = [one for one in others if one.family == run.family]
+        self.decided_by = self.advices(now)
         case = AlertCase(
             family=run.family,
             figures=figures,
             found=found,
-            advices=self.advices(now),
+            advices=self.decided_by,
             spike=find_cost_spike(run, same_family, policy),
             alerts=[one for one in self.past.alerts if one.holds],
             policy=policy,

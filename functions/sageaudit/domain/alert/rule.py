@@ -178,13 +178,15 @@ def _is_severe_unknown(advice: Advice) -> bool:
 
 def _what_is_worse(month: Month, before: Alert, *, is_apart: bool) -> str:
     """What is worse than in the last alert; "" for nothing. A step of severity alone may be a few
-    cents, and within a day it may be the rest of one occasion.
+    cents, and within a day it may be the rest of one occasion. After an alert about one occasion it
+    is only that the month fills up.
     """
     was = before.amount
     if was and month.projected >= TIMES * was:
         return f"it is {TIMES} times as much or more"
     is_step = month.severity.rank > severity_of(was).rank
-    is_more = is_step and is_apart and month.projected >= GROWN * was
+    is_known = is_apart and not before.of_one_occasion
+    is_more = is_step and is_known and month.projected >= GROWN * was
     return f"it comes to ${least_usd(month.severity):,.0f} a month or more now" if is_more else ""
 
 
