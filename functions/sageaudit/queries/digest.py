@@ -34,7 +34,7 @@ def digests(
 ) -> Iterator[Digest]:
     """The digest of a week for each route; None is all jobs.
 
-    `alerts`: those of a group of families, by account, region and name. Each family is read
+    `alerts`: those of a subject, by account, region and name. Each family is read
     once.
     """
     since, until = week
