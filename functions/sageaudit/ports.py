@@ -234,7 +234,7 @@ class AlertLedger(Protocol):
     """Which alerts were sent, so that a second delivery decides the same; with their notices."""
 
     def past(self, key: JobKey, group: str) -> PastAlerts:
-        """The last alert of a run, and those of its group of families."""
+        """The last alert of a run, and those of its subject."""
 
     def has_line(self, key: JobKey) -> bool:
         """Whether the channels that get a line about every job had that of this run."""
@@ -268,7 +268,7 @@ class DigestLedger(Protocol):
     """Which weeks had their digest, with its notices; and the alerts of a family."""
 
     def alerts(self, group: str) -> Sequence[Alert]:
-        """The alerts of a group of families, by account, region and name, oldest first."""
+        """The alerts of a subject, by account, region and name, oldest first."""
 
     def has_digest(self, last_day: date) -> bool:
         """Whether the digest of the week that ended on this day is written."""

@@ -75,8 +75,8 @@ def test_an_open_advice_is_listed_and_answered(asked: Asked) -> None:
     assert f"{row['id']}: snooze until" in said.stderr
     assert re.search(r"; written to .*history\.db\n$", said.stderr)
     assert rows(asked("advice", "--output", "json")) == []
-    [kept] = rows(asked("advice", "list", "--state", "snoozed", "--output", "json"))
-    assert (kept["by"], kept["reason"]) == ("ana", "release week")
+    [kept] = rows(asked("advice", "list", "--state", "silenced", "--output", "json"))
+    assert (kept["silenced"], kept["by"], kept["reason"]) == ("snoozed", "ana", "release week")
     asked("advice", "reopen", row["id"], "--by", "ana")
     assert [one["state"] for one in rows(asked("advice", "--output", "json"))] == ["open"]
 
@@ -130,7 +130,7 @@ def test_an_answer_is_kept_in_a_table(table: History, run: Run) -> None:
     [row] = rows(run("advice", "--output", "json", "--table", "history"))
     assert run("advice", "accept", row["id"], "--by", "ana", "--table", "history").exit_code == 0
     [kept] = rows(run("advice", "list", "--all", "--output", "json", "--table", "history"))
-    assert (kept["id"], kept["state"], kept["by"]) == (row["id"], "accepted", "ana")
+    assert (kept["id"], kept["silenced"], kept["by"]) == (row["id"], "accepted", "ana")
     assert kept["until"] == (NOW + timedelta(days=30)).date().isoformat()
 
 
@@ -160,7 +160,7 @@ def test_savings_are_predicted_and_measured_apart(asked: Asked) -> None:
     """Of the runs since it was taken: three of $5 before, three of $3 after."""
     result = asked("savings", "--output", "json", taken=True)
     [row] = rows(result)
-    assert (row["state"], row["before_usd"], row["after_usd"]) == ("measured", 5, 3)
+    assert (row["outcome"], row["before_usd"], row["after_usd"]) == ("measured", 5, 3)
     assert (row["predicted_usd"], row["measured_usd"]) == (4.59, 6)
     assert json.loads(result.stdout)["own_cost_usd"] is None
     sums = json.loads(result.stdout)["sums"]
@@ -172,7 +172,7 @@ def test_what_was_saved_stays_after_the_change_is_undone(asked: Asked) -> None:
     """As ended, beside the recommendation that is open again; the page and the sums have it too."""
     result = asked("savings", "--output", "json", taken=True, undone=True)
     [row] = rows(result)
-    assert (row["state"], row["runs_since"], row["measured_usd"]) == ("ended", 3, 6)
+    assert (row["outcome"], row["runs_since"], row["measured_usd"]) == ("ended", 3, 6)
     assert json.loads(result.stdout)["sums"]["ended"] == {
         "advices": 1, "predicted_usd": 4.59, "measured_usd": 6
     }  # fmt: skip

@@ -16,10 +16,10 @@ from sageaudit.api import histories as api
 from sageaudit.cli.support.history import asking
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text import plain, slack
-from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.headline import headline
 from sageaudit.ports import History
 from tests.fakes import documents
+from tests.fakes.cards import document_card
 from tests.fakes.command_line import Run
 from tests.fakes.figure_asked import Asked, View
 from tests.fakes.figure_cells import Cell, read
@@ -131,8 +131,8 @@ def test_a_message_begins_with_the_headline_of_the_audit(
 ) -> None:
     """In each channel."""
     audit = made()
-    assert headline(audit) in plain.message(card_of(audit))["message"]
-    header = slack.message(card_of(audit))["blocks"][0]["text"]["text"]
+    assert headline(audit) in plain.message(document_card(audit))["message"]
+    header = slack.message(document_card(audit))["blocks"][0]["text"]["text"]
     assert headline(audit) in unescape(header)
 
 

@@ -1,8 +1,8 @@
-"""A family's year in one line, as docs/messages.md and docs/advice.md write it; played for tests.
+"""A family's year in one line, as docs/message-rule.md and docs/advice.md have it; for tests.
 
 `03-01 $4`: a run that ended on 1 March 2026 at noon, of one hour, with $4 avoidable by the advice
-`A`; `$4 B` by another one, `$4 A'` by another value of the same parameter, `trial $9`, `idle $9`,
-`prepaid 9h` and `unpriced 9h` of another worth, `clean` by none. `new A`: it ran with the value of
+`A`; `$4 B` by another one, `$4 A'` by another value of the same parameter, `trial $9` worth a
+trial, `clean` by none. `~b`: a run of the step b of a pipeline. `new A`: it ran with the value of
 `A`; `other A` with a third one. `cost $24`: its bill. `failed`, `code 2`, `count 2`, `spot` and
 `data 30` as they say. `03-01..03-09 $1`: one a day, `/7` every seventh, `x500` so many on the day.
 `late 03-09`: heard of then; `again 03-01 $6`: that run is judged anew; `@eu` in another region.
@@ -17,9 +17,10 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.advice.advice import Advice, Decision, Verb, advice_id, advices_of
-from sageaudit.domain.advice.comparison import dearer_than
-from sageaudit.domain.alert.alert import Alert, AlertFigures, PastAlerts
-from sageaudit.domain.alert.rule import AlertCase, AlertDecision, alerts_by, decide
+from sageaudit.domain.advice.comparison import find_cost_spike
+from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind, PastAlerts
+from sageaudit.domain.alert.decision import AlertCase, AlertDecision
+from sageaudit.domain.alert.rule import alerts_by, decide
 from sageaudit.domain.audit.advised import Advised, Worth
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.finding import Severity
@@ -28,29 +29,23 @@ from sageaudit.domain.policy.policy import Policy
 from tests.fakes.families import run_fields, run_summary
 
 YEAR_BACK = timedelta(days=365)
-POLICY = Policy(
-    floor_usd=Decimal(10),
-    trial_floor_usd=Decimal(20),
-    idle_floor_usd=Decimal(15),
-    idle_floor_gpu_hours=Decimal(24),
-)
+POLICY = Policy(floor_usd=Decimal(10), trial_floor_usd=Decimal(20))
 _SPAN = re.compile(r"(\d\d-\d\d)(?:\.\.(\d\d-\d\d))?(?:/(\d+))? (.+)")
-_FOUND = re.compile(
-    r"(?<!cost )(trial |idle |prepaid |unpriced )?(?:\$([\d.]+)|([\d.]+)h)(?: ([A-Z]'*))?"
-)
+_FOUND = re.compile(r"(?<!cost )(trial )?\$([\d.]+)(?: ([A-Z]'*))?")
 _COST = re.compile(r"cost \$([\d.]+)")
-_IDLE = {Worth.IDLE, Worth.PREPAID, Worth.UNPRICED}
 
 
 @dataclass
 class Family:
-    """One family of one region: its runs, what people decided, and what was sent."""
+    """One family, or a pipeline, of one region: its runs, what people decided, what was sent."""
 
     region: str
     heads: dict[JobKey, AuditSummary] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     past: PastAlerts = field(default_factory=lambda: PastAlerts("", "f"))
     alerts: dict[str, Alert] = field(default_factory=dict)
+    decided_by: dict[str, Advice] = field(default_factory=dict)
+    """The advices that the last decision rested on, by id."""
 
     def advices(self, now: datetime) -> dict[str, Advice]:
         """By id."""
@@ -64,16 +59,26 @@ class Family:
         severity = Severity.LOW if counted else Severity.INFO
         figures = AlertFigures(severity, sum(counted, Decimal(0)), Decimal(0))
         others = [one for one in self.heads.values() if one.key != run.key]
-        found = [advice_id("1", self.region, "f", one) for one in advised]
-        dear = dearer_than(run, others, policy)
-        alerts, since = self.past.alerts, now - YEAR_BACK
-        case = AlertCase(figures, found, self.advices(now), dear, alerts, policy, now, since)
+        found = [advice_id("1", self.region, run.family, one) for one in advised]
+        same_family = [one for one in others if one.family == run.family]
+        self.decided_by = self.advices(now)
+        case = AlertCase(
+            family=run.family,
+            figures=figures,
+            found=found,
+            advices=self.decided_by,
+            spike=find_cost_spike(run, same_family, policy),
+            alerts=[one for one in self.past.alerts if one.holds],
+            policy=policy,
+            now=now,
+            read_from=now - YEAR_BACK,
+        )
         last = self.alerts.get(run.job)
         outcome = decide(case, last)
         if outcome.quiet:
             return None
         version = last.version + 1 if last else 1
-        alert = Alert(run.job, "f", outcome.kind, version, figures, now)
+        alert = Alert(run.job, run.family, outcome.kind, version, figures, now)
         past = replace(self.past, run=run.job)
         self.past = past.with_alerts(alert, alerts_by(case, outcome, alert))
         self.alerts[run.job] = alert
@@ -124,9 +129,9 @@ class Story:
 
 
 def _word(outcome: AlertDecision) -> str:
-    worth = outcome.worth
-    apart = outcome.kind.value == "first" and worth not in {None, Worth.COUNTED}
-    return worth.value if apart and worth else outcome.kind.value
+    if outcome.kind is AlertKind.FIRST and outcome.worth is Worth.TRIAL:
+        return "trial"
+    return f"{outcome.kind}: {outcome.news}" if outcome.news else str(outcome.kind)
 
 
 def _day(text: str, hour: int = 12) -> datetime:
@@ -155,17 +160,15 @@ def _decision(what: str, at: datetime, region: str) -> Decision:
 
 
 def _advised(worth: Worth, name: str, amount: Decimal | None) -> Advised:
-    if worth in _IDLE:
-        return Advised("idle-capacity", "", "gpu_hours", Severity.INFO, worth, amount)
     letter = name.rstrip("'")
     return Advised(f"rule-{letter}", f"P.{letter}", name, Severity.LOW, worth, amount)
 
 
 def _found(what: str) -> Iterator[Advised]:
-    for word, usd, hours, name in _FOUND.findall(_COST.sub("", what)):
+    for word, usd, name in _FOUND.findall(_COST.sub("", what)):
         worth = Worth(word.strip() or "counted")
         letter = name or ("T" if worth is Worth.TRIAL else "A")
-        yield _advised(worth, letter, Decimal(usd or hours))
+        yield _advised(worth, letter, Decimal(usd))
 
 
 def _run(what: str, ended_at: datetime, name: str, region: str) -> AuditSummary:
@@ -186,7 +189,9 @@ def _run(what: str, ended_at: datetime, name: str, region: str) -> AuditSummary:
     )
     status = "Failed" if "failed" in what else "Stopped" if "stopped" in what else "Completed"
     cost = _number(r"cost \$([\d.]+)", what)
-    return head(name, ended_at, facts, region=region, status=status, total_usd=cost)
+    step = re.search(r"~(\w+)", what)
+    family = f"pipeline/f/{step[1]}" if step else "f"
+    return head(name, ended_at, facts, region=region, status=status, total_usd=cost, family=family)
 
 
 def _number(pattern: str, what: str) -> Decimal | None:
@@ -202,8 +207,9 @@ def head(
     region: str = "",
     status: str = "Completed",
     total_usd: Decimal | None = None,
+    family: str = "f",
 ) -> AuditSummary:
-    """The head of a run of the family `f`."""
+    """The head of a run of the family."""
     return AuditSummary(
         key=JobKey(name, ended_at),
         version=1,
@@ -215,7 +221,7 @@ def head(
         status=status,
         account="1",
         region=region,
-        family="f",
+        family=family,
         owner="ana",
         ended_at=ended_at,
         rollup=False,

@@ -12,7 +12,7 @@ import duckdb
 from sageaudit import AuditHistory
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.output.text import plain
-from sageaudit.output.text.alert_card import card_of
+from tests.fakes.cards import document_card
 from tests.fakes.figure_asked import WEEK, Asked, View, markdown
 from tests.fakes.figure_cells import (
     FIGURE,
@@ -139,7 +139,7 @@ def alert_card(asked: Asked) -> Cells:
     [head] = asked.history.runs(RunQuery.of_name(asked.job))
     audit = asked.history.audit(head.key)
     assert audit is not None
-    text = plain.message(card_of(audit))["message"].splitlines()[0]
+    text = plain.message(document_card(audit))["message"].splitlines()[0]
     spend = re.search(rf"cost ({FIGURE})|of ({FIGURE})", text)
     return {"spend": read("spend", spend[1] or spend[2])} if spend else {}
 

@@ -167,8 +167,8 @@ def main() -> None:
                 "found": swept.found,
                 "sent_first": swept.sent_first,
                 "families": sorted({child["job"]["family"] for child in children} | {arn}),
-                "child_messages": [why_never(child, "tell") for child in children],
-                "message": why_never(rollup, "tell"),
+                "child_messages": [why_never(child) for child in children],
+                "message": why_never(rollup),
                 "is_sum": rollup["lost_usd"]
                 == sum(child["lost_usd"] for child in children if child["lost_usd"]),
                 "lost": bool(rollup["lost_usd"]),

@@ -43,7 +43,7 @@ class MemoryAlertLedger:
         empty = PastAlerts(run, group)
         known = self._groups.get(group, empty)
         last = self._runs.get(run, empty).last
-        return replace(empty, last=last, alerts=known.alerts, revision=known.revision)
+        return replace(known, run=run, last=last)
 
     def hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """The messages of one clock hour."""

@@ -38,9 +38,9 @@ from sageaudit.errors import Malformed, SageauditError
 from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.terminal.render import render
-from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.envelope import Notice, to_body
 from sageaudit.settings import AuditSettings
+from tests.fakes.cards import document_card
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES
 from tests.fakes.sweeps import MemoryNotes
@@ -132,7 +132,7 @@ def _text_of(stored: object) -> str:
 def _views(document: AuditDocument) -> Iterator[tuple[str, str]]:
     for channel, writer in writers({one: ChannelChoice(one) for one in SERVICES}).items():
         with suppress(ValueError):  # an audit without a finding has no message
-            payload = writer(card_of(document), POLICY.mentions)
+            payload = writer(document_card(document), POLICY.mentions)
             yield f"posted to {channel}", json.dumps(payload, ensure_ascii=False)
             yield f"queued for {channel}", to_body(Notice(f"x|{channel}", channel, payload))
     screen, printed = io.StringIO(), io.StringIO()

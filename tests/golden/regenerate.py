@@ -12,19 +12,20 @@ from typing import Any
 
 from rich.console import Console
 
-from sageaudit.domain.advice.comparison import Dearer
+from sageaudit.domain.advice.comparison import CostSpike
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
-from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.alert.decision import AlertDecision, News
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
-from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.commands import HistoryPlace
 from tests.fakes import documents, fixes
 from tests.fakes.alerts import alert
+from tests.fakes.cards import document_card
 from tests.fakes.documents import advised
 from tests.labelled import confusion, expert_jobs, simulated
 
@@ -55,20 +56,16 @@ def _due(
     usd = Decimal(month)
     runs = more.pop("runs", 12)
     whole = Month(of, Decimal(more.pop("total", usd)), usd, runs, occasions=runs)
-    idle = of in {Worth.IDLE, Worth.PREPAID, Worth.UNPRICED}
     advice = advised(rule, of)
-    return AlertDecision(worth=of, idle=idle, month=whole, saves=whole, advice=advice, **more)
+    return AlertDecision(worth=of, month=whole, saves=whole, advice=advice, **more)
 
 
 def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
     """Messages of every kind."""
     low = AlertFigures(Severity.LOW, Decimal(6), Decimal(0))
     high = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
-    hours = AlertFigures(Severity.INFO, None, None, idle_hours=Decimal(1300))
-    before_it, last, of_idle = (alert(figures) for figures in (low, high, hours))
+    before_it, last = alert(low), alert(high)
     after = replace(before_it, worth=Worth.COUNTED, advices=("abcdefgh",), amount=Decimal(6))
-    plain_idle = documents.idle_document()
-    unpriced = documents.unpriced_idle_document()
     provisional, before = documents.document(), documents.document()
     due = {"settled": False, "due_at": "2026-05-20T15:00:00Z"}
     provisional["audit"] = {**provisional["audit"], **due}  # type: ignore[typeddict-item]
@@ -76,7 +73,7 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
     gpu_idle = documents.finding(rule="gpu-idle", saving_usd=Decimal(410))
     before["findings"] = [gpu_idle, *before["findings"]]
     again = replace(_due(), after=after)
-    failed, idle_rule = "failed-spend", "idle-capacity"
+    failed = "failed-spend"
     return {
         "two-findings": (documents.document(), _due()),
         "young": (documents.document(), _due(total="61.20", runs=2)),
@@ -95,40 +92,43 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
             documents.document(),
             replace(
                 again,
-                kind=AlertKind.BACK,
+                kind=AlertKind.AGAIN,
+                news=News.CAME_BACK,
                 why="what was fixed came back: third time, $1,236.00 so far",
             ),
         ),
-        "dearer": (
+        "cost-spike": (
             documents.dearer_document(),
-            AlertDecision(AlertKind.DEARER, worth=None, dearer=Dearer(Decimal(24), Decimal(182))),
+            AlertDecision(
+                AlertKind.COST_SPIKE, worth=None, spike=CostSpike(Decimal(24), Decimal(182))
+            ),
         ),
         "trial": (documents.trial_document(), _due("spot-not-used", "60", Worth.TRIAL, runs=9)),
         "correction": (
             documents.document(),
-            AlertDecision(AlertKind.CORRECTION, corrects=last, before=before),
+            AlertDecision(AlertKind.CORRECTION, corrects=last, before=MessageSubject.parse(before)),
         ),
         "correction-to-nothing": (
             documents.document(findings=[], avoidable_usd=Decimal(0)),
             AlertDecision(AlertKind.CORRECTION, corrects=last),
         ),
-        "correction-idle": (
-            unpriced,
-            AlertDecision(AlertKind.CORRECTION, corrects=of_idle, idle=True),
-        ),
         "provisional": (provisional, _due()),
-        "idle": (plain_idle, _due(idle_rule, "8105", Worth.IDLE, runs=1)),
-        "idle-unpriced": (unpriced, _due(idle_rule, "1024", Worth.UNPRICED, runs=1)),
-        "second-idle": (
-            plain_idle,
-            replace(
-                _due(idle_rule, "81050", Worth.IDLE, runs=10),
-                kind=AlertKind.WORSE,
-                why="it is 10 times as much or more",
-                after=replace(after, amount=Decimal(8105)),
-            ),
-        ),
+        "pipeline-step": (_step(), replace(_due(), other_steps=_other_steps())),
     }
+
+
+def _step() -> AuditDocument:
+    """The audit of a pipeline's step."""
+    return documents.document(job=documents.job(family="pipeline/nightly/train"))
+
+
+def _other_steps() -> tuple[tuple[str, Month], ...]:
+    """What the other steps of the same pipeline come to."""
+    months = {"features": 120, "score": 40, "evaluate": 12, "report": 3}
+    return tuple(
+        (f"pipeline/nightly/{name}", Month(Worth.COUNTED, Decimal(usd), Decimal(usd), 9))
+        for name, usd in months.items()
+    )
 
 
 def goldens() -> dict[str, Callable[[], str]]:
@@ -157,12 +157,12 @@ def on_terminal(document: AuditDocument, width: int) -> str:
 
 
 def _slack(document: AuditDocument, notify: AlertDecision) -> str:
-    payload = slack.message(card_of(document, notify, STACK), {"anna": "U0123ABC"})
+    payload = slack.message(document_card(document, notify, STACK), {"anna": "U0123ABC"})
     return json.dumps(payload, indent=1, ensure_ascii=False) + "\n"
 
 
 def _sns(document: AuditDocument, notify: AlertDecision) -> str:
-    notice = plain.message(card_of(document, notify, STACK))
+    notice = plain.message(document_card(document, notify, STACK))
     attributes = json.dumps(notice["attributes"], indent=1, ensure_ascii=False)
     return f"Subject: {notice['subject']}\n\n{notice['message']}\n{attributes}\n"
 

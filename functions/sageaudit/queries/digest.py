@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
-from sageaudit.domain.advice.advice import MOST_RUNS, Advice, Decision, State, dearest_first
+from sageaudit.domain.advice.advice import MOST_RUNS, Advice, Decision, dearest_first
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS, Digest
 from sageaudit.domain.advice.month import month_of
-from sageaudit.domain.alert.alert import Alert, AlertKind, group_key
+from sageaudit.domain.alert.alert import Alert, group_key
 from sageaudit.domain.audit.sums import ChangedFamily
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.routes import Route
@@ -34,7 +34,7 @@ def digests(
 ) -> Iterator[Digest]:
     """The digest of a week for each route; None is all jobs.
 
-    `alerts`: those of a group of families, by account, region and name. Each family is read
+    `alerts`: those of a subject, by account, region and name. Each family is read
     once.
     """
     since, until = week
@@ -95,21 +95,9 @@ def _of_spend(lists: Lists, question: Question, now: datetime) -> Digest:
 def _unsent(
     found: Iterable[Advice], question: Question, alerts: Callable[[str], Iterable[Alert]]
 ) -> list[Advice]:
-    """The open advices that runs of the week had, of families without a message since then."""
+    """The open advices that runs of the week had, of subjects without a message since then."""
     since, until = question.window.since, question.window.until
-    due = [
-        one
-        for one in found
-        if one.state is State.OPEN and any(since <= at < until for at, _ in one.hits)
-    ]
-    alerted = {
-        (group, one.family)
-        for group in {group_key(one.account, one.region, one.family) for one in due}
-        for one in alerts(group)
-        if one.at >= since and one.kind is not AlertKind.WAITS
-    }
-    return [
-        one
-        for one in due
-        if (group_key(one.account, one.region, one.family), one.family) not in alerted
-    ]
+    due = [one for one in found if one.is_open and any(since <= at < until for at, _ in one.hits)]
+    subjects = {group_key(one.account, one.region, one.family) for one in due}
+    sent = {subject for subject in subjects if any(one.at >= since for one in alerts(subject))}
+    return [one for one in due if group_key(one.account, one.region, one.family) not in sent]

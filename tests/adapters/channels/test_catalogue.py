@@ -20,8 +20,8 @@ from sageaudit.adapters.channels.https_post import https_post
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.routes import ChannelChoice, Service
 from sageaudit.errors import Malformed
-from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.envelope import REPEAT
+from tests.fakes.cards import document_card
 from tests.fakes.documents import document
 from tests.fakes.hostile import documents, whole_documents
 
@@ -58,7 +58,7 @@ def test_every_channel_class_is_a_service() -> None:
 @each_channel
 def test_a_channel_takes_what_it_writes(channel: type[NoticeChannel]) -> None:
     """Also when it is marked as a repeat, in its notification or subject."""
-    payload = channel.write(card_of(document()))
+    payload = channel.write(document_card(document()))
     channel.check(payload)
     repeat = channel.as_repeat(payload)
     channel.check(repeat)
@@ -73,7 +73,7 @@ def test_a_channel_takes_what_it_writes(channel: type[NoticeChannel]) -> None:
 @given(audited=documents())
 def test_a_channel_writes_any_audit(channel: type[NoticeChannel], audited: AuditDocument) -> None:
     """As JSON that it takes itself, also as a repeat, whatever names and texts the audit holds."""
-    payload = channel.write(card_of(audited))
+    payload = channel.write(document_card(audited))
     channel.check(json.loads(json.dumps(payload)))
     channel.check(channel.as_repeat(payload))
 
@@ -84,8 +84,8 @@ def test_what_a_channel_takes_can_be_marked_as_a_repeat(
     channel: type[NoticeChannel], wrong: Any
 ) -> None:
     """Each part of a payload in turn is something else: refused as Malformed, or it works."""
-    for path in _paths(channel.write(card_of(document()))):
-        payload: Any = copy.deepcopy(channel.write(card_of(document())))
+    for path in _paths(channel.write(document_card(document()))):
+        payload: Any = copy.deepcopy(channel.write(document_card(document())))
         holder = payload
         for key in path[:-1]:
             holder = holder[key]

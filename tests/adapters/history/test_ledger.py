@@ -31,9 +31,7 @@ from tests.fakes.memory_ledger import MemoryAlertLedger, MemorySendLedger
 NOTICE = "JOB#arn#1|1|slack"
 LATER = NOON + timedelta(seconds=61)
 MUCH_LATER = LATER + timedelta(seconds=61)
-FIGURES = AlertFigures(
-    Severity.HIGH, Decimal("2.04"), None, Decimal("0.50"), Decimal(7), "gpu_hours", Decimal("40.25")
-)
+FIGURES = AlertFigures(Severity.HIGH, Decimal("2.04"), None, Decimal("0.50"), Decimal(7))
 RUN_A = keys.job_pk(JobKey("a", NOON))
 UNKNOWN = AlertFigures(Severity.LOW, None, None)
 BODIES = {"sns": "{}", "slack": "a body \u2028"}
@@ -169,7 +167,7 @@ def test_a_correction_takes_the_place_of_what_it_corrects(alerts: AlertLedger) -
     assert alerts.write(past, past.with_alerts(last("a", 2, UNKNOWN), []), BODIES, NOON)
     assert alerts.past(key("a"), "f").alerts == (one("a", 2, UNKNOWN),)
     past = alerts.past(key("b"), "f")
-    many = [one("b"), replace(one("b"), kind=AlertKind.DEARER, worth=None)] * 50
+    many = [one("b"), replace(one("b"), kind=AlertKind.COST_SPIKE, worth=None)] * 50
     assert alerts.write(past, past.with_alerts(last("b"), many), BODIES, NOON)
     assert alerts.past(key("b"), "f").alerts == tuple(many)
     assert alerts.past(key("a"), "f").last == last("a", 2, UNKNOWN)

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.domain.advice.advice import State, advices_of, known_sum
+from sageaudit.domain.advice.advice import (
+    MEASURED,
+    NOT_COMPARABLE,
+    WITHDRAWN,
+    State,
+    advices_of,
+    known_sum,
+)
 from sageaudit.domain.audit.advised import Advised
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
@@ -24,14 +31,17 @@ def moment(text: str) -> datetime:
     return datetime(2026, month, day, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(("runs", "on", "state", "evidence"), ROWS)
-def test_a_row_of_the_page_is_its_state(runs: str, on: str, state: str, evidence: str) -> None:
+@pytest.mark.parametrize(("runs", "on", "state", "word", "evidence"), ROWS)
+def test_a_row_of_the_page_is_its_state(
+    runs: str, on: str, state: str, word: str, evidence: str
+) -> None:
     """In the order in which the runs were heard of, and in any other one; heard of twice, too."""
     story = Story(runs)
     family = story.families[""]
     found = story.advice("A", moment(on))
     said = found.comparison.evidence if found.comparison else ""
-    assert (found.state.value, evidence in said) == (state, True), said
+    how = found.silence.word if found.silence else found.outcome or ""
+    assert (found.state.value, how, evidence in said) == (state, word, True), said
     for seed in range(5):
         heads = [*family.heads.items(), *family.heads.items()]
         random.Random(seed).shuffle(heads)
@@ -42,7 +52,9 @@ def test_a_row_of_the_page_is_its_state(runs: str, on: str, state: str, evidence
 
 def test_the_page_has_rows_of_each_state() -> None:
     """So that a table which is not found is no green test."""
-    assert {state for _, _, state, _ in ROWS} == {state.value for state in State}
+    assert {row[2] for row in ROWS} == {state.value for state in State}
+    silences, outcomes = {"accepted", "snoozed", "exempt"}, {MEASURED, NOT_COMPARABLE, WITHDRAWN}
+    assert {row[3] for row in ROWS} == {"", *silences, *outcomes}
     assert len(ROWS) > 45
 
 
@@ -90,7 +102,7 @@ def test_an_advice_that_is_measured_twice_has_both() -> None:
         " 03-15..03-17 cost $24 $16; 03-20..03-22 cost $10 new A"
     )
     found = story.advice("A", moment("03-23"))
-    assert found.state is State.MEASURED
+    assert (found.state, found.outcome) == (State.TAKEN, MEASURED)
     assert [part.all_saved_usd for part in found.measured] == [Decimal(45), Decimal(42)]
 
 

@@ -1,16 +1,21 @@
 """What of an audit a message may be about, and its figures."""
 
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from sageaudit.domain.alert.alert import AlertFigures
-from sageaudit.domain.alert.audit_figures import counted_findings, figures_of, why_never, worst
+from sageaudit.domain.alert.audit_figures import (
+    advised_in,
+    counted_findings,
+    figures_of,
+    why_never,
+    worst,
+)
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind
-from sageaudit.domain.policy.policy import Mode
 from tests.fakes.documents import (
     TUNING_ARN,
     document,
@@ -29,31 +34,27 @@ EXEMPT = {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}
 
 
 @pytest.mark.parametrize(
-    ("audit", "mode", "reason"),
+    ("audit", "reason"),
     [
-        (document(), "tell", None),
-        (not_judged_document(), "tell", None),
-        (document(), "observe", "observe mode"),
-        (unauditable_document(), "tell", "unauditable"),
-        (trial(1, "5.10", "1.70"), "tell", "child of a tuning job"),
+        (document(), None),
+        (not_judged_document(), None),
+        (unauditable_document(), "unauditable"),
+        (trial(1, "5.10", "1.70"), "child of a tuning job"),
     ],
 )
-def test_what_never_has_a_message_is_named(
-    audit: AuditDocument, mode: Mode, reason: str | None
-) -> None:
+def test_what_never_has_a_message_is_named(audit: AuditDocument, reason: str | None) -> None:
     """Whatever its figures."""
-    assert why_never(audit, mode) == reason
+    assert why_never(audit) == reason
 
 
 def test_figures_are_as_they_are_shown() -> None:
-    """To the cent; the idle hours only where the message has a sentence about them."""
+    """To the cent; a job with idle hours alone has no dollars."""
     assert figures_of(document()) == AlertFigures(Severity.HIGH, Decimal("2.04"), Decimal("0.00"))
     perhaps = figures_of(perhaps_lost_document())
     assert (perhaps.usd, perhaps.perhaps_usd, perhaps.at_stake_usd) == (0, *[Decimal("4.55")] * 2)
     idle = figures_of(idle_document())
-    assert (idle.idle_unit, idle.idle_hours) == ("gpu_hours", Decimal("1024.418"))
-    assert idle.idle_usd == Decimal("8105.20")
-    assert (idle.of_money, idle.usd) == (False, 0)
+    assert (idle.has_dollars, idle.usd) == (False, 0)
+    assert advised_in(idle_document()) == ()
 
 
 def test_unknown_dollars_are_not_none() -> None:
@@ -62,13 +63,6 @@ def test_unknown_dollars_are_not_none() -> None:
     neither = document(avoidable_usd=None, lost_usd=None, lost_up_to_usd=None)
     assert figures_of(neither).usd is None
     assert figures_of(neither).stands
-
-
-def test_idle_hours_in_the_sums_are_not_counted_again() -> None:
-    """Their value is what no finding counts; a value that is all counted is no reason."""
-    figure = {**(idle_document()["idle_capacity"] or {}), "counted_usd": Decimal(8000)}
-    idle = figures_of(cast("AuditDocument", {**idle_document(), "idle_capacity": figure}))
-    assert idle.idle_usd == Decimal("105.20")
 
 
 def test_what_is_accepted_is_what_exempt_findings_would_save() -> None:
@@ -102,7 +96,7 @@ def test_children_of_other_parents_have_messages() -> None:
     """Labeling jobs and monitoring schedules are not audited: their jobs speak for themselves."""
     for word in ("labeling-job", "monitoring-schedule", "training-job"):
         child = job(parent=TUNING_ARN.replace("hyper-parameter-tuning-job", word))
-        assert why_never(document(job=child), "tell") is None
+        assert why_never(document(job=child)) is None
 
 
 @pytest.mark.parametrize("kind", [kind for kind in JobKind if kind.row.rollup])
@@ -111,13 +105,13 @@ def test_the_jobs_of_a_roll_up_have_no_message(kind: JobKind) -> None:
     parent = TUNING_ARN.replace("hyper-parameter-tuning-job", kind.row.arn_word)
     for launched in BILLED_KINDS:
         child = document(job=job(kind=launched.value, parent=parent))
-        assert why_never(child, "tell") == f"child of {kind.row.with_article}"
+        assert why_never(child) == f"child of {kind.row.with_article}"
 
 
 def test_a_rollup_has_a_message() -> None:
     """A tuning job speaks for its trials: its own findings are their sums."""
     audit = rollup_document()
-    assert why_never(audit, "tell") is None
+    assert why_never(audit) is None
     assert [one["saving_usd"] for one in counted_findings(audit)] == [Decimal("3.80")]
 
 

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from sageaudit.domain.advice.comparison import Dearer
+from sageaudit.domain.advice.comparison import CostSpike
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertKind
-from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.alert.decision import AlertDecision, News
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text import plain, slack, teams
-from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import ROWS, WIDTH, CardLine, MessageCard
 from sageaudit.output.text.commands import HistoryPlace
+from tests.fakes.cards import document_card
 from tests.fakes.documents import (
     advised,
     dearer_document,
@@ -25,19 +25,17 @@ from tests.fakes.documents import (
     estimated_document,
     finding,
     fix,
-    idle_document,
     job,
     lost_document,
     perhaps_lost_document,
     rollup_document,
     trial_document,
     type_finding,
-    unpriced_idle_document,
 )
 from tests.fakes.hostile import documents, whole_documents
 from tests.golden.regenerate import messages
 
-DEAR = AlertDecision(AlertKind.DEARER, worth=None, dearer=Dearer(Decimal(24), Decimal(182)))
+DEAR = AlertDecision(AlertKind.COST_SPIKE, worth=None, spike=CostSpike(Decimal(24), Decimal(182)))
 LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
 
 
@@ -45,13 +43,12 @@ def due(worth: Worth = Worth.COUNTED, said: str = "541.7", **more: Any) -> Alert
     """A message about 12 runs of a month."""
     runs = more.pop("runs", 12)
     month = Month(worth, Decimal(more.pop("total", said)), Decimal(said), runs, occasions=runs)
-    idle = worth in {Worth.IDLE, Worth.PREPAID, Worth.UNPRICED}
-    return AlertDecision(worth=worth, idle=idle, month=month, saves=month, **more)
+    return AlertDecision(worth=worth, month=month, saves=month, **more)
 
 
 def rows_of(audit: AuditDocument, notify: AlertDecision) -> list[str]:
     """What a phone shows of the Slack message."""
-    blocks = slack.message(card_of(audit, notify))["blocks"]
+    blocks = slack.message(document_card(audit, notify))["blocks"]
     lines = "\n".join(block["text"]["text"] for block in blocks).split("\n")
     shown = [html.unescape(LINK.sub(r"\1", line)) for line in lines]
     plain_lines = [line.replace("*", "").replace("`", "") for line in shown]
@@ -63,7 +60,7 @@ def test_a_card_is_read_on_a_phone_without_scrolling(name: str) -> None:
     """At most 18 rows with its commands, and as many lines in a mail."""
     audit, notify = messages()[name]
     assert len(rows_of(audit, notify)) <= ROWS
-    assert len(plain.message(card_of(audit, notify))["message"].strip().split("\n")) <= ROWS
+    assert len(plain.message(document_card(audit, notify))["message"].strip().split("\n")) <= ROWS
 
 
 @whole_documents
@@ -71,8 +68,8 @@ def test_a_card_is_read_on_a_phone_without_scrolling(name: str) -> None:
 def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
     """Also with texts that attack, and where a row more is that of a word of 1,000 letters."""
     notify = replace(due(), advice=advised())
-    assert len(plain.message(card_of(audit, notify))["message"].strip().split("\n")) <= ROWS
-    card = card_of(audit, notify)
+    assert len(plain.message(document_card(audit, notify))["message"].strip().split("\n")) <= ROWS
+    card = document_card(audit, notify)
     assert card.more[-1].text == "sageaudit advice snooze abcdefgh"
 
 
@@ -85,18 +82,14 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
         (document(), due(said="0"), "wasted an unknown amount in 12 runs: use"),
         (document(), due(total="61"), "is heading for $540 of waste a month, after 12 runs: use"),
         (document(), due(total="61", runs=1), "wasted about $61 in 1 run: use"),
-        (document(), due(kind=AlertKind.BACK), "again wastes about $540 a month, 12 runs: use"),
+        (document(), due(kind=AlertKind.AGAIN, news=News.CAME_BACK),
+         "again wastes about $540 a month, 12 runs: use"),
         (lost_document(), due(), "loses about $540 a month, 12 runs: look at it"),
         (perhaps_lost_document(), due(), "may lose about $540 a month, 12 runs: set"),
         (trial_document(), due(Worth.TRIAL),
          "might save about $540 a month, 12 runs: try EnableManagedSpotTraining = true"),
         (rollup_document(), due(total="61", runs=500),
          "wasted about $3.80 in a tuning job: use ml.g4dn.xlarge"),
-        (idle_document(), due(Worth.IDLE),
-         "leaves about $540 of capacity idle a month, 12 runs: look at the communication"),
-        (unpriced_idle_document(), due(Worth.UNPRICED), "left 542 unpriced GPU-hours idle in"),
-        (idle_document(), due(Worth.PREPAID),
-         "left 542 prepaid GPU-hours idle in 30 days, 12 runs"),
         (dearer_document(), DEAR, "cost $182.00 in one run, expected $24.00: look at what changed"),
         (document(findings=[finding(fix=[], first_step="Exit when done: join threads")]), due(),
          "wastes about $540 a month, 12 runs: exit when done"),
@@ -119,13 +112,13 @@ def test_the_first_line_is_the_news(
     """The family by its last part, its month to two digits, and one thing to do."""
     family = audit["job"]["family"]
     audit["job"]["family"] = f"training/pytorch/train.py/{family}"
-    assert card_of(audit, notify).title.startswith(f"{family} {title}")
+    assert document_card(audit, notify).title.startswith(f"{family} {title}")
 
 
 def saves(audit: AuditDocument, **more: Any) -> str:
     """The line beside the parameter, or the first step."""
     return next(
-        line.text for line in card_of(audit, due(**more)).lines if "this run" in line.text
+        line.text for line in document_card(audit, due(**more)).lines if "this run" in line.text
         or "this tuning job" in line.text
     )  # fmt: skip
 
@@ -148,7 +141,7 @@ def test_what_is_saved_stands_beside_what_the_run_cost(audit: AuditDocument, say
 
 def labelled(audit: AuditDocument, label: str) -> str:
     """The text after a label."""
-    return next((one.text for one in card_of(audit, due()).lines if one.label == label), "")
+    return next((one.text for one in document_card(audit, due()).lines if one.label == label), "")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +158,7 @@ def labelled(audit: AuditDocument, label: str) -> str:
 def test_the_line_to_paste_stands_alone(parameter: str, new: Any, line: str) -> None:
     """Its path stays where it fits, or says what the name does not; three at most, none open."""
     ways = [fix(parameter, None, new)] * 4
-    lines = card_of(document(findings=[finding(fix=ways)]), due()).lines
+    lines = document_card(document(findings=[finding(fix=ways)]), due()).lines
     assert [one.text for one in lines if one.code] == [line, line, line]
     assert lines[-1].text == "and 1 parameter more"
 
@@ -173,7 +166,7 @@ def test_the_line_to_paste_stands_alone(parameter: str, new: Any, line: str) -> 
 def test_the_advice_to_snooze_is_the_one_that_is_shown() -> None:
     """Though another finding of this run has more dollars."""
     notify = replace(due(), advice=advised("download-dominates"))
-    card = card_of(document(), notify)
+    card = document_card(document(), notify)
     assert card.rule == "download-dominates"
     assert card.title.endswith("set InputMode to FastFile")
 
@@ -181,7 +174,7 @@ def test_the_advice_to_snooze_is_the_one_that_is_shown() -> None:
 def test_where_there_is_no_room_the_least_important_goes_first() -> None:
     """What is not counted, then the command that shows all; the rest is cut, the caveat is not."""
     long = document(findings=[type_finding(summary="It idled " * 60, caution="Try. " * 9)])
-    card = card_of(long, replace(due(), advice=advised()))
+    card = document_card(long, replace(due(), advice=advised()))
     assert [line.label for line in card.lines] == ["Why", "Do this", "", "Caveat"]
     assert card.lines[0].text.endswith(" …")
     assert [line.label for line in card.more] == ["Snooze 30 days"]
@@ -225,7 +218,7 @@ def test_what_no_sum_has_is_said(changes: Any, says: str) -> None:
 
 def test_a_dear_run_says_what_changed() -> None:
     """What it cost stands in the first line."""
-    card = card_of(dearer_document(), DEAR)
+    card = document_card(dearer_document(), DEAR)
     assert [line.text for line in card.lines] == ["Changed: Training +4 h 12 min."]
     assert card.place == "111122223333, us-east-1"
 
@@ -234,7 +227,7 @@ def test_a_dear_run_says_what_changed() -> None:
 def test_no_card_shows_a_severity(name: str) -> None:
     """Its dollars are a month's; the severity that `show` prints is of a run."""
     audit, notify = messages()[name]
-    card = card_of(audit, notify)
+    card = document_card(audit, notify)
     shown = " ".join([card.title, card.whose, *(line.shown for line in card.lines)])
     assert not re.search(r"\b(HIGH|MEDIUM|LOW)\b", shown)
 
@@ -243,7 +236,7 @@ def test_the_commands_of_a_card_name_the_stacks_table_and_its_region() -> None:
     """So that they work where they are pasted, also with a job's name that a shell would read."""
     place = HistoryPlace.of_table("SageAudit-History", "eu-west-1")
     audit = document(job=job(name="a;b"), findings=[])
-    card = card_of(audit, replace(due(), advice=advised(), idle=False), place)
+    card = document_card(audit, replace(due(), advice=advised()), place)
     where = "--table SageAudit-History --table-region eu-west-1"
     assert [line.text for line in card.more] == [
         f"sageaudit show 'a;b' {where}",
@@ -273,6 +266,6 @@ def test_chat_gets_neither_s3_paths_nor_role_names() -> None:
 def test_a_long_name_of_an_owner_or_family_is_cut_in_the_middle() -> None:
     """Numbers and parameters never are."""
     audit = document(job=job(owner="o" * 60, family="f" * 63))
-    card = card_of(audit, due())
+    card = document_card(audit, due())
     assert len(f"{card.owner_shown}, {card.place}") == WIDTH
     assert card.title.endswith("ffff wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge")

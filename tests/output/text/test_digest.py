@@ -10,7 +10,7 @@ from textwrap import wrap
 import pytest
 
 from sageaudit.adapters.channels.catalogue import SERVICES
-from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.advice import Advice, Silence, State
 from sageaudit.domain.advice.comparison import Comparison, Effect
 from sageaudit.domain.advice.digest import Digest
 from sageaudit.domain.audit.advised import Worth
@@ -24,6 +24,7 @@ from sageaudit.output.text.plain import message
 from tests.fakes.hostile import ATTACKS
 
 NOW = datetime(2026, 11, 23, 8, tzinfo=UTC)
+SNOOZED = Silence("snoozed", "ana", None, None)
 REPORT = DigestReport(Link("Report", "https://us-east-1.console.aws.amazon.com/s3/object/b?x=y"))
 
 
@@ -93,9 +94,9 @@ NORMAL = Digest(
     changed=CHANGED,
     advices=(
         *OPEN,
-        advice("later", 120, State.SNOOZED),
-        taken("done", Effect.CHEAPER, State.MEASURED),
-        taken("worse", Effect.WORSE, State.WITHDRAWN),
+        replace(advice("later", 120, State.SILENCED), silence=SNOOZED),
+        taken("done", Effect.CHEAPER, State.TAKEN),
+        taken("worse", Effect.WORSE, State.CLOSED),
     ),
     unsent=(OPEN[4], OPEN[5], replace(OPEN[5], id="anotherr")),
 )
@@ -201,14 +202,31 @@ def test_it_fits_two_screens(name: str) -> None:
     assert sum(rows(part) for part in (*parts, links) if part) <= DIGEST_ROWS
 
 
-def test_what_is_worth_a_trial_or_in_hours_says_so() -> None:
+def test_what_is_worth_a_trial_says_so() -> None:
     """These are no dollars that are counted."""
     trial = replace(advice("a", 40), worth=Worth.TRIAL)
-    hours = replace(advice("b", 110), worth=Worth.PREPAID, parameter="", new="gpu_hours")
     unknown = replace(advice("c", 0), amount=None)
-    found = digest_card(replace(NORMAL, advices=(trial, hours, unknown)))
+    found = digest_card(replace(NORMAL, advices=(trial, unknown)))
     shown = [line.text.partition(":")[0] for line in found.lines if line.label[0].isdigit()]
-    assert shown == ["maybe $40", "110 idle hours", "dollars not known"]
+    assert shown == ["maybe $40", "dollars not known"]
+
+
+@pytest.mark.parametrize(
+    ("idle", "counted", "shown"),
+    [
+        ("9.99", "0", []),
+        ("8105.20", "0", ["about $8,100 or more at list price, in no sum"]),
+        ("8105.20", "8000", ["about $110 or more at list price, in no sum"]),
+        ("8105.20", "8100", []),
+    ],
+)
+def test_idle_capacity_has_a_line_as_far_as_no_sum_has_it(
+    idle: str, counted: str, shown: list[str]
+) -> None:
+    """Prepaid hours are in it at list price; it is in no message about a job."""
+    total = replace(SUMS, idle_usd=Decimal(idle), idle_counted_usd=Decimal(counted))
+    lines = digest_card(replace(NORMAL, total=replace(total, idle_unknown=1))).lines
+    assert [line.text for line in lines if line.label == "Idle"] == shown
 
 
 def test_a_report_that_was_not_written_is_said() -> None:
@@ -233,7 +251,7 @@ def test_hostile_names_fit_every_service(service: str, text: str) -> None:
 
 def test_the_page_shows_the_normal_week() -> None:
     """As on a phone."""
-    page = (Path(__file__).parents[3] / "docs" / "messages.md").read_text(encoding="utf-8")
-    shown = page.partition("## The weekly digest")[2].split("```")[1].strip().split("\n")
+    page = (Path(__file__).parents[3] / "docs" / "digest.md").read_text(encoding="utf-8")
+    shown = page.split("```")[1].strip().split("\n")
     lines = message(digest_card(NORMAL))["message"].splitlines()
     assert shown == [row for line in lines for row in wrap(line, WIDTH)]

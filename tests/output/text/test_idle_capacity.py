@@ -4,8 +4,6 @@ from typing import Any, cast
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.output.text import plain, slack
-from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.idle_capacity import idle_sentence
 from tests.fakes.documents import document, idle_document, type_finding
 
@@ -101,13 +99,3 @@ def test_nearly_all_is_not_said_with_one_figure_twice() -> None:
     """Not `145 of 145`."""
     said = sentence(paid=Decimal("145.4"), idle=Decimal("145.1"))
     assert (said or "").startswith("nearly all of 145 GPU-hours (>99%)")
-
-
-def test_slack_and_mail_say_that_no_sum_has_it() -> None:
-    """Where the card has room."""
-    findings = [type_finding(caution=None, summary="It idled.")]
-    whole = cast("AuditDocument", {**idle_document(), "findings": findings})
-    hours = ": 1,024 of 1,536 GPU-hours (67%) not used, worth about $8,100\n"
-    card = card_of(whole)
-    assert f"*Not counted*{hours}" in f"{slack.message(card)['blocks'][1]['text']['text']}\n"
-    assert f"\nNot counted{hours}" in plain.message(card)["message"]

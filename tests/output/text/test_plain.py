@@ -8,14 +8,15 @@ from hypothesis import given
 
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
-from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.alert.decision import AlertDecision
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import attributes_of
 from sageaudit.output.text.plain import message
 from tests.fakes.alerts import alert
+from tests.fakes.cards import document_card
 from tests.fakes.documents import document, finding, fix, job, lost_document
 from tests.fakes.hostile import documents, whole_documents
 
@@ -23,17 +24,19 @@ from tests.fakes.hostile import documents, whole_documents
 def test_subject() -> None:
     """The subject is the whole news."""
     news = "train-bert: $2.04 of $4.55 (45%) was avoidable: use 1 x ml.g4dn.xlarge"
-    assert message(card_of(document()))["subject"] == news
+    assert message(document_card(document()))["subject"] == news
 
 
 def test_a_long_subject_loses_what_to_do() -> None:
     """And a longer one its middle."""
     step = "A" * 60
     audit = document(findings=[finding(fix=[fix("A" * 60, 1, None)])])
-    assert step not in message(card_of(audit))["subject"]
+    assert step not in message(document_card(audit))["subject"]
     figures = AlertFigures(Severity.HIGH, Decimal(10**12), Decimal(10**12), Decimal(10**12))
     last = alert(figures)
-    subject = message(card_of(audit, AlertDecision(AlertKind.CORRECTION, corrects=last)))["subject"]
+    subject = message(document_card(audit, AlertDecision(AlertKind.CORRECTION, corrects=last)))[
+        "subject"
+    ]
     assert len(subject) == 99
     assert subject.startswith("Correction: train-bert wasted $2.04, we said ")
     assert subject.endswith(" more")
@@ -43,7 +46,7 @@ def test_a_long_subject_loses_what_to_do() -> None:
 def test_attributes() -> None:
     """A subscription can filter by the month's severity, kind, rule, owner, place and dollars."""
     month = Month(Worth.COUNTED, Decimal(540), Decimal(540), 12)
-    assert attributes_of(document(), AlertDecision(month=month)) == {
+    assert attributes_of(MessageSubject.parse(document()), AlertDecision(month=month)) == {
         "month_severity": {"type": "String", "value": "high"},
         "job_type": {"type": "String", "value": "training"},
         "rule_ids": {"type": "String.Array", "value": '["SA202", "SA101"]'},
@@ -62,7 +65,7 @@ def test_unknown_has_no_attribute() -> None:
     audit = document(
         job=job(owner=None, account=None, region=None), avoidable_usd=None, lost_usd=None
     )
-    assert set(attributes_of(audit)) == {
+    assert set(attributes_of(MessageSubject.parse(audit))) == {
         "job_type",
         "rule_ids",
         "judged",
@@ -76,12 +79,17 @@ def test_unknown_has_no_attribute() -> None:
 )
 def test_numbers_a_filter_can_read(amount: str, shown: str) -> None:
     """SNS compares numbers up to a thousand million with five decimals."""
-    assert attributes_of(document(avoidable_usd=Decimal(amount)))["avoidable_usd"]["value"] == shown
+    assert (
+        attributes_of(MessageSubject.parse(document(avoidable_usd=Decimal(amount))))[
+            "avoidable_usd"
+        ]["value"]
+        == shown
+    )
 
 
 def test_hostile_failure_is_inert() -> None:
     """No line, link or control character of a failure message reaches the e-mail."""
-    body = message(card_of(lost_document()))["message"]
+    body = message(document_card(lost_document()))["message"]
     assert "http://evil" not in body
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]", body)
 
@@ -90,7 +98,7 @@ def test_hostile_failure_is_inert() -> None:
 @given(documents())
 def test_any_audit_is_a_valid_notice(audit: AuditDocument) -> None:
     """Whatever the audit holds, SNS takes the notice."""
-    notice = message(card_of(audit))
+    notice = message(document_card(audit))
     subject = notice["subject"]
     assert 0 < len(subject) < 100
     assert subject.isascii()

@@ -9,65 +9,68 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.advice.comparison import Dearer
+from sageaudit.domain.advice.comparison import CostSpike
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind
-from sageaudit.domain.alert.rule import FIRST, AlertDecision
+from sageaudit.domain.alert.decision import FIRST, AlertDecision, News
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, reason, slack
-from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.reason import since_last_alert, what_changed
 from tests.fakes.alerts import alert
+from tests.fakes.cards import document_card
 from tests.fakes.documents import (
     document,
     finding,
     not_judged_document,
     type_finding,
-    unpriced_idle_document,
 )
 from tests.fakes.hostile import documents, dollars, whole_documents
 from tests.output.text.test_slack import assert_within_limits
 
+parse = MessageSubject.parse
 LOW = alert(AlertFigures(Severity.LOW, Decimal(6), Decimal(0)))
 HIGH = alert(AlertFigures(Severity.HIGH, Decimal(412), Decimal(0)))
 UNKNOWN = AlertFigures(Severity.HIGH, None, None)
-IDLE = alert(AlertFigures(Severity.INFO, None, None, idle_hours=Decimal(40)))
 
 
 SEVERE, TEN_TIMES = "this run is more severe", "it is 10 times as much or more"
 
 
 def further(
-    kind: AlertKind, why: str, after: Alert = LOW, *, of_one_occasion: bool = False
+    news: News | None, why: str, after: Alert = LOW, *, of_one_occasion: bool = False
 ) -> AlertDecision:
-    """A message about what is new."""
+    """A message about what is new; without any, it is worse."""
     last = replace(after, worth=Worth.COUNTED, amount=Decimal(6), of_one_occasion=of_one_occasion)
-    return AlertDecision(kind, why, last, month=Month(Worth.COUNTED, Decimal(60), Decimal(60), 12))
+    kind = AlertKind.AGAIN if news else AlertKind.WORSE
+    return AlertDecision(
+        kind, news, why, last, month=Month(Worth.COUNTED, Decimal(60), Decimal(60), 12)
+    )
 
 
 @pytest.mark.parametrize(
     ("notify", "news", "says"),
     [
         (
-            further(AlertKind.WORSE, TEN_TIMES),
+            further(None, TEN_TIMES),
             "now wastes about $60 a month, was $6.00, 12 runs",
             TEN_TIMES,
         ),
         (
-            further(AlertKind.GREW, "it", of_one_occasion=True),
+            further(News.GREW, "it", of_one_occasion=True),
             "now wastes about $60 a month, 12 runs",
             "it",
         ),
         (
-            further(AlertKind.GREW, "it grew"),
+            further(News.GREW, "it grew"),
             "now wastes about $60 a month, was $6.00, 12 runs",
             "it grew",
         ),
-        (further(AlertKind.CHANGED, "another"), "wastes about $60 a month, 12 runs", "another"),
+        (further(News.OTHER_ADVICE, "another"), "wastes about $60 a month, 12 runs", "another"),
         (
-            further(AlertKind.BACK, "it came back"),
+            further(News.CAME_BACK, "it came back"),
             "again wastes about $60 a month, 12 runs",
             "it came back",
         ),
@@ -77,10 +80,10 @@ def test_a_further_message_says_after_what_and_why(
     notify: AlertDecision, news: str, says: str
 ) -> None:
     """In the first line and in a sentence; a first message has none."""
-    assert reason.message_headline("train-bert", document(), notify) == f"train-bert {news}"
+    assert reason.message_headline("train-bert", parse(document()), notify) == f"train-bert {news}"
     told = [("New", f"{says} (last told 2026-05-20)")]
-    assert [*since_last_alert(document(), notify)] == told
-    assert not [*since_last_alert(document(), FIRST)]
+    assert [*since_last_alert(parse(document()), notify)] == told
+    assert not [*since_last_alert(parse(document()), FIRST)]
 
 
 def test_a_correction_says_what_it_corrects_and_why() -> None:
@@ -90,16 +93,17 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
     )
     assert [
         *since_last_alert(
-            document(), AlertDecision(AlertKind.CORRECTION, corrects=HIGH, before=before)
+            parse(document()),
+            AlertDecision(AlertKind.CORRECTION, corrects=HIGH, before=parse(before)),
         )
     ] == [
         ("We said on 2026-05-20", "$412.00."),
         ("What changed", "gpu-idle ($410.00) is no longer found."),
     ]
     nothing = document(findings=[], avoidable_usd=Decimal(0), possible_usd=Decimal(0))
-    assert [*since_last_alert(nothing, AlertDecision(AlertKind.CORRECTION, corrects=IDLE))] == [
-        ("We said on 2026-05-20", "40 idle GPU-hours. Do not act on it.")
-    ]
+    assert [
+        *since_last_alert(parse(nothing), AlertDecision(AlertKind.CORRECTION, corrects=HIGH))
+    ] == [("We said on 2026-05-20", "$412.00. Do not act on it.")]
 
 
 @pytest.mark.parametrize(
@@ -120,18 +124,15 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
             alert(AlertFigures(Severity.LOW, Decimal("2.04"), Decimal(0))),
             "$2.04 (high for a run), we said $2.04 (low)",
         ),
-        (document(), IDLE, "$2.04, we said 40 idle GPU-hours"),
-        (unpriced_idle_document(), IDLE, "1,024 idle GPU-hours, we said 40 idle GPU-hours"),
-        (not_judged_document(), IDLE, "few or no hours, we said 40 idle GPU-hours"),
+        (not_judged_document(), HIGH, "an unknown amount, we said $412.00"),
     ],
 )
 def test_the_first_line_of_a_correction_has_the_new_figure_first(
     now: AuditDocument, before: Alert, shown: str
 ) -> None:
     """And what it replaces; a severity of the run only where nothing else differs."""
-    idle = not (before.figures.of_money or now["findings"][:1])
-    notify = AlertDecision(AlertKind.CORRECTION, idle=idle, corrects=before)
-    assert reason.message_headline("bert", now, notify) == f"Correction: bert wasted {shown}"
+    notify = AlertDecision(AlertKind.CORRECTION, corrects=before)
+    assert reason.message_headline("bert", parse(now), notify) == f"Correction: bert wasted {shown}"
 
 
 @pytest.mark.parametrize(
@@ -164,14 +165,14 @@ def test_what_changed_is_said_as_far_as_two_versions_show_it(
     before: AuditDocument, now: AuditDocument, said: tuple[str, ...]
 ) -> None:
     """Causes before figures; nothing is guessed."""
-    assert what_changed(before, now) == said
+    assert what_changed(parse(before), parse(now)) == said
 
 
 def figures() -> st.SearchStrategy[AlertFigures]:
     """Any figures."""
     usd = st.none() | dollars()
     severities = st.sampled_from(Severity)
-    return st.builds(AlertFigures, severities, usd, usd, dollars(), idle_hours=usd, idle_usd=usd)
+    return st.builds(AlertFigures, severities, usd, usd, dollars())
 
 
 def decisions() -> st.SearchStrategy[AlertDecision]:
@@ -179,22 +180,21 @@ def decisions() -> st.SearchStrategy[AlertDecision]:
     worths = st.sampled_from([None, *Worth])
     alerts = st.builds(alert, figures(), worth=worths, amount=dollars())
     whys = st.sampled_from([SEVERE, TEN_TIMES, "what was fixed came back: third time, $9 so far"])
-    idle = st.sampled_from([Worth.IDLE, Worth.PREPAID])
-    months = st.builds(Month, idle, dollars(), dollars(), st.integers(1, 10**6))
+    months = st.builds(Month, st.sampled_from(Worth), dollars(), dollars(), st.integers(1, 10**6))
     further_ones = st.builds(
         AlertDecision,
-        st.just(AlertKind.WORSE),
+        st.sampled_from(AlertKind),
+        st.none() | st.sampled_from(News),
         whys,
         alerts,
-        idle,
-        idle=st.just(value=True),
+        st.sampled_from(Worth),
         month=months,
     )
-    dear = st.builds(Dearer, dollars(), dollars())
-    dear_ones = st.builds(AlertDecision, st.just(AlertKind.DEARER), worth=st.none(), dearer=dear)
-    before = st.none() | documents()
+    dear = st.builds(CostSpike, dollars(), dollars())
+    dear_ones = st.builds(AlertDecision, st.just(AlertKind.COST_SPIKE), worth=st.none(), spike=dear)
+    before = st.none() | documents().map(parse)
     kind = st.just(AlertKind.CORRECTION)
-    corrections = st.builds(AlertDecision, kind, idle=st.booleans(), corrects=alerts, before=before)
+    corrections = st.builds(AlertDecision, kind, corrects=alerts, before=before)
     return further_ones | dear_ones | corrections
 
 
@@ -204,12 +204,12 @@ def test_any_message_keeps_the_limits_of_each_channel(
     audit: AuditDocument, notify: AlertDecision
 ) -> None:
     """Also marked as a repeat; the subject is less than 100 printable ASCII characters."""
-    notice: dict[str, Any] = dict(plain.message(card_of(audit, notify)))
+    notice: dict[str, Any] = dict(plain.message(document_card(audit, notify)))
     for payload in (notice, plain.as_repeat(notice)):
         assert 0 < len(payload["subject"]) < 100
         assert payload["subject"].isascii()
         assert payload["subject"].isprintable()
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]", notice["message"])
-    post = slack.message(card_of(audit, notify))
+    post = slack.message(document_card(audit, notify))
     assert_within_limits(post)
     assert_within_limits(slack.as_repeat(post))

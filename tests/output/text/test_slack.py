@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.alert.decision import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
-from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.slack import check, message
 from sageaudit.output.text.untrusted import units
+from tests.fakes.cards import document_card
 from tests.fakes.documents import advised, document, job, lost_document
 from tests.fakes.hostile import documents, whole_documents
 
@@ -35,7 +35,7 @@ def assert_within_limits(payload: dict[str, Any]) -> None:
 
 def test_the_news_is_in_headline_and_notification_then_comes_the_rest() -> None:
     """The card in three sections: the news, why and what to do, whose it is and how to go on."""
-    payload = message(card_of(document(), AlertDecision(advice=advised())))
+    payload = message(document_card(document(), AlertDecision(advice=advised())))
     news = "train-bert: $2.04 of $4.55 (45%) was avoidable: use 1 x ml.g4dn.xlarge"
     assert payload["text"] == news
     headline, card, foot = texts(payload)
@@ -65,12 +65,12 @@ def test_the_news_is_in_headline_and_notification_then_comes_the_rest() -> None:
 )
 def test_owner(ids: dict[str, str], shown: str) -> None:
     """Only an id on the list that looks like one is mentioned."""
-    assert texts(message(card_of(document()), ids))[-1].startswith(f"{shown}, 1111")
+    assert texts(message(document_card(document()), ids))[-1].startswith(f"{shown}, 1111")
 
 
 def test_hostile_failure_is_inert() -> None:
     """A failure message neither mentions, links nor formats."""
-    whole = json.dumps(message(card_of(lost_document())), ensure_ascii=False)
+    whole = json.dumps(message(document_card(lost_document())), ensure_ascii=False)
     for attack in ("<!channel", "<https://evil", "\\u001b", "\u202e"):
         assert attack not in whole
 
@@ -78,7 +78,7 @@ def test_hostile_failure_is_inert() -> None:
 def test_what_is_not_known_is_said_or_left_out() -> None:
     """Without owner, account or region."""
     unknown = job(owner=None, account=None, region=None)
-    payload = message(card_of(document(job=unknown)), {"": "U0123ABC"})
+    payload = message(document_card(document(job=unknown)), {"": "U0123ABC"})
     whose, links, *_ = texts(payload)[-1].split("\n")
     assert (whose, links) == ("(no owner), account unknown, region unknown", "gpu-underused")
 
@@ -87,7 +87,7 @@ def test_what_is_not_known_is_said_or_left_out() -> None:
 @given(documents())
 def test_any_audit_fits_and_is_inert(audit: AuditDocument) -> None:
     """Whatever the audit holds: within every limit, valid UTF-8, no mention, no foreign link."""
-    payload = message(card_of(audit), {"anna": "U0123ABC"})
+    payload = message(document_card(audit), {"anna": "U0123ABC"})
     assert_within_limits(payload)
     assert json.dumps(payload, ensure_ascii=False).encode("utf-8")
     assert all(block["text"]["verbatim"] is True for block in payload["blocks"])
@@ -99,9 +99,9 @@ def test_any_audit_fits_and_is_inert(audit: AuditDocument) -> None:
 
 def test_a_link_too_long_to_post_is_left_out() -> None:
     """Names of SageMaker are far shorter."""
-    foot = texts(message(card_of(document(job=job(name="ä" * 500)))))[-1]
+    foot = texts(message(document_card(document(job=job(name="ä" * 500)))))[-1]
     assert "|Job>" not in foot
-    assert_within_limits(message(card_of(document(job=job(name="ä" * 500)))))
+    assert_within_limits(message(document_card(document(job=job(name="ä" * 500)))))
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.alert.decision import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
-from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import CardLine, MessageCard
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.teams import MOST_BYTES, as_repeat, check, message, shown
+from tests.fakes.cards import document_card
 from tests.fakes.documents import advised, document, lost_document
 from tests.fakes.hostile import documents, whole_documents
 
@@ -30,7 +30,7 @@ def content(payload: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_news_comes_first_then_what_to_do_and_the_links_are_buttons() -> None:
     """The lines of a mail, with the links of Slack."""
-    payload = message(card_of(document(), AlertDecision(advice=advised())))
+    payload = message(document_card(document(), AlertDecision(advice=advised())))
     assert list(shown(payload)) == [
         "train-bert: $2.04 of $4.55 (45%) was avoidable: use 1 x ml.g4dn.xlarge",
         "Why: The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
@@ -63,7 +63,7 @@ def test_hostile_text_stays_text() -> None:
     assert "{{" not in whole
     assert "\\u202e" not in whole
     assert "https://evil" not in json.dumps(message(MessageCard(evil)))
-    failed = json.dumps(message(card_of(lost_document())), ensure_ascii=False)
+    failed = json.dumps(message(document_card(lost_document())), ensure_ascii=False)
     assert "https://evil" not in failed
 
 
@@ -71,7 +71,7 @@ def test_hostile_text_stays_text() -> None:
 @given(documents())
 def test_any_audit_fits_and_is_plain_runs(audit: AuditDocument) -> None:
     """Whatever the audit holds: within the size, valid UTF-8, and no element that reads markup."""
-    payload = message(card_of(audit))
+    payload = message(document_card(audit))
     check(payload)
     assert len(json.dumps(payload)) <= MOST_BYTES
     assert json.dumps(payload, ensure_ascii=False).encode("utf-8")

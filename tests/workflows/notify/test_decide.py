@@ -15,7 +15,7 @@ from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.lambda_runtime.records import version_of
 from sageaudit.domain.advice.advice import Decision, Verb
 from sageaudit.domain.alert.alert import AlertKind
-from sageaudit.domain.alert.rule import AlertDecision, no_alert
+from sageaudit.domain.alert.decision import AlertDecision, News, no_alert
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
@@ -161,79 +161,64 @@ def test_a_message_names_the_month_the_advice_and_what_is_new() -> None:
     assert f"snooze {first.advice.id}\n" in story.messages[0].text
 
 
-def test_a_pipeline_of_ten_steps_has_a_message_a_day_and_the_next_one_speaks_of_all_others(
-    story: FamilyStory,
-) -> None:
-    """A step that got ten times worse does not wait."""
+def step_document(step: str, name: str, at: datetime, usd: str = "9") -> AuditDocument:
+    """A run of a step of the pipeline `nightly`."""
+    whole = run_document(f"{step}-{name}", avoidable=usd, ended_at=at, whole="1000")
+    whole["job"]["family"] = f"pipeline/nightly/{step}"
+    return whole
+
+
+def test_the_ten_steps_of_a_pipeline_are_one_subject(story: FamilyStory) -> None:
+    """Its first message names the step that is known, its second one all; then it says no more,
+    until the pipeline is ten times as expensive.
+    """
 
     def weekly(week: int, usd: str = "9") -> None:
         for step in range(10):
             at = NOON + timedelta(days=7 * week, minutes=5 * step)
-            whole = run_document(f"step-{step}-{week}", avoidable=usd, ended_at=at)
-            whole["job"]["family"] = f"pipeline/nightly/step-{step}"
-            story.audited(whole, at)
+            story.audited(step_document(f"step-{step}", str(week), at, usd), at)
 
     weekly(0)
-    assert [one.subject.partition(" ")[0] for one in story.messages] == ["nightly/step-0"]
+    assert [one.subject.partition(" wasted")[0] for one in story.messages] == ["nightly"]
+    assert "Step: step-0" in story.messages[0].text
     assert "Other steps" not in story.messages[0].text
     weekly(1)
-    assert [one.subject.partition(" ")[0] for one in story.messages[1:]] == ["nightly/step-1"]
-    also = re.sub(r"\s+", " ", story.messages[1].text)
-    assert "Other steps: step-2 about $39; step-3 about $39; step-4 about $39; and 5 steps" in also
+    assert len(story.messages) == 2
+    text = re.sub(r"\s+", " ", story.messages[1].text)
+    assert text.startswith("nightly is heading for ")
+    assert "Step: step-1" in text
+    steps = r"step-0 about \$39; step-\d about \$9.00; step-\d about \$9.00; and 6 steps more"
+    assert re.search(f"Other steps: {steps}", text)
     weekly(2)
     assert len(story.messages) == 2
     weekly(3, "900")
-    assert len(story.messages) == 12
+    assert len(story.messages) == 3
 
 
-def test_a_step_that_waits_goes_only_with_a_message_to_its_own_channels(story: FamilyStory) -> None:
-    """And what corrects a message goes to its channels, whatever the routes say of it then."""
+def test_a_pipeline_has_a_message_once_its_steps_reach_the_floor_together() -> None:
+    """No step does alone; a run of another pipeline counts for nothing."""
+    story = FamilyStory(Policy(floor_usd=Decimal(10)))
+    other = step_document("other", "1", NOON)
+    other["job"]["family"] = "pipeline/hourly/other"
+    assert is_quiet(story.audited(other, NOON))
+    assert is_quiet(story.audited(step_document("features", "1", NOON, "6"), NOON))
+    sent = story.audited(step_document("train", "1", NOON, "6"), NOON)
+    assert is_sent(sent)
+    assert [name for name, _ in sent.other_steps] == ["pipeline/nightly/features"]
+    assert sent.month is not None
+    assert sent.month.total == 12
+
+
+def test_a_correction_goes_to_the_channels_of_its_message(story: FamilyStory) -> None:
+    """Whatever the routes say of it then."""
     story.policy = replace(
         story.policy,
-        routes=Routes(
-            ("slack",),
-            (
-                Route(family="pipeline/nightly/b", to=("sns",)),
-                Route(min_usd_per_month=Decimal(20), to=("sns",)),
-            ),
-        ),
+        routes=Routes(("slack",), (Route(min_usd_per_month=Decimal(20), to=("sns",)),)),
         channels={"sns": ChannelChoice("sns"), "slack": ChannelChoice("slack", "s")},
     )
-    sent: list[Any] = []
-    for step, day in (("a", 0), ("b", 0), ("c", 7), ("a", 0)):
-        at = NOON + timedelta(days=day, minutes=ord(step))
-        whole = run_document(f"{step}-{day}", avoidable="9" if sent else "30", ended_at=at)
-        whole["job"]["family"] = f"pipeline/nightly/{step}"
-        version = 2 if len(sent) == 3 else 1
-        sent.append(story.audited(whole, at, version=version))
-    first, waits, other, correction = sent
-    assert is_quiet(waits)
-    assert waits.waits
-    channels = [one.to.channels for one in (first, other, correction) if is_sent(one)]
-    assert channels == [("sns",), ("slack",), ("sns",)]
-    assert not other.waited
-
-
-@pytest.mark.parametrize("decided", [True, False])
-def test_a_step_that_waits_is_not_spoken_of_where_somebody_decided_or_a_month_went_by(
-    story: FamilyStory, decided: bool
-) -> None:
-    """The message would be of yesterday."""
-    for step, day in (("a", 0), ("b", 0), ("c", 2 if decided else 40)):
-        at = NOON + timedelta(days=day, minutes=ord(step))
-        whole = run_document(f"{step}-{day}", avoidable="9", ended_at=at)
-        whole["job"]["family"] = f"pipeline/nightly/{step}"
-        outcome = story.audited(whole, at)
-        if step == "b":
-            assert is_quiet(outcome)
-            assert outcome.waits
-            past = story.ledger.past(KEY, "111122223333/us-east-1/pipeline/nightly")
-            (waiting,) = past.alerts[1:]
-            if decided:
-                snooze = Decision(waiting.advices[0], Verb.SNOOZE, "ana", at)
-                story.decisions.decide(snooze)
-    assert [one.subject.partition(" ")[0] for one in story.messages] == ["nightly/a", "nightly/c"]
-    assert "Other steps" not in story.messages[1].text
+    first = story.audited(step_document("a", "1", NOON, "30"), NOON)
+    correction = story.audited(step_document("a", "1", NOON, "9"), NOON, version=2)
+    assert [one.to.channels for one in (first, correction) if is_sent(one)] == [("sns",), ("sns",)]
 
 
 def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
@@ -252,7 +237,7 @@ def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     whole["avoidable_usd"] = Decimal("42.04")
     told = story.audited(whole, later)
     assert is_sent(told)
-    assert told.kind is AlertKind.CHANGED
+    assert (told.kind, told.news) == (AlertKind.AGAIN, News.OTHER_ADVICE)
     assert "$42.04" not in story.messages[-1].text
     assert f"snooze {first.advice.id} " not in story.messages[-1].text
     story.decisions.decide(replace(decision, verb=Verb.EXEMPT, at=later))

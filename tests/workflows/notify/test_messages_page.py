@@ -1,4 +1,4 @@
-"""docs/messages.md: each row of its table is replayed, and its message compared."""
+"""docs/message-rule.md: each row of its table is replayed, and its message compared."""
 
 import re
 from datetime import datetime, timedelta
@@ -12,15 +12,13 @@ from sageaudit.domain.audit.document import AuditDocument
 from tests.fakes.advised import rows
 from tests.fakes.family import MORNING, FamilyStory, is_quiet, is_sent, run_document
 
-PAGE = Path(__file__).parents[3] / "docs" / "messages.md"
+PAGE = Path(__file__).parents[3] / "docs" / "message-rule.md"
 ROWS = rows(PAGE.read_text(encoding="utf-8"), "Corrections as a table")
 THIS = "train-bert-0412"
 MONEY = re.compile(
     r"(?P<severity>[A-Z]+) (?P<perhaps>up to )?(?P<usd>unknown|\$[\d,.]+) (?P<bucket>[a-z]+)"
 )
-IDLE = re.compile(r"(?P<hours>[\d,]+) (?P<unit>v?[CG]PU)-hours idle(?:, worth \$(?P<usd>[\d,.]+))?")
 NOTHING = re.compile(r"nothing(?:, \$(?P<exempt>[\d,.]+) exempt)?")
-UNITS = {"GPU": "gpu_hours", "vCPU": "vcpu_hours"}
 
 
 class Rows:
@@ -42,11 +40,7 @@ class Rows:
 
 
 def of(what: str, name: str) -> AuditDocument:
-    """The audit of `HIGH $412.00 lost`, `40 GPU-hours idle, worth $900.00` or `nothing`."""
-    if idle := IDLE.fullmatch(what):
-        figure = {"hours": plain(idle["hours"]), "unit": UNITS[idle["unit"]]}
-        usd = plain(idle["usd"]) if idle["usd"] else None
-        return run_document(name, idle={**figure, "usd": usd}, whole="100000")
+    """The audit of `HIGH $412.00 lost` or `nothing`."""
     if nothing := NOTHING.fullmatch(what):
         exempt = plain(nothing["exempt"]) if nothing["exempt"] else None
         return run_document(name, exempt=exempt, whole="100000")

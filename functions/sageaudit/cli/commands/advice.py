@@ -21,7 +21,7 @@ _LONGEST = 200
 _EPILOG = """\b
 Examples:
   sageaudit advice
-  sageaudit advice --owner ana --state measured
+  sageaudit advice --owner ana --state taken
   sageaudit advice snooze abcdefgh --until 2027-01-31 --reason "release week"
   sageaudit advice exempt abcdefgh --until 2027-06-30 --reason "two GPUs" --table NAME"""
 _LIST_EPILOG = """\b
@@ -49,7 +49,7 @@ def advice() -> None:
 @click.option(
     "--state",
     type=options.EnumChoice(State),
-    help="Advices in this state; by default open ones, which nobody has answered.",
+    help="Advices in this state; by default open ones.",
 )
 @click.option("--all", "every", is_flag=True, help="Print those in any state.")
 @asking.WHERE

@@ -93,4 +93,4 @@ def changes(
 def _advised(opened: HistorySource, row: SpendChange, question: Question, now: datetime) -> str:
     """What a family was advised in the last 180 days."""
     asked = AdviceFilters(SINCE, row.name, None, question.account, question.region)
-    return advice_words(one.state for one in asked.advices(opened, now))
+    return advice_words(asked.advices(opened, now))

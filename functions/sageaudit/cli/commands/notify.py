@@ -26,7 +26,7 @@ from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.cli.support.history.histories import BesideTable, HistorySource
 from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
 from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
-from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.alert.decision import AlertDecision
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.digest import DigestTimes

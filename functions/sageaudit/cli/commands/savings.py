@@ -10,7 +10,7 @@ from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import advices, asking
 from sageaudit.cli.support.history.advices import FILTERS, AdviceFilters
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.domain.advice.advice import State
+from sageaudit.domain.advice.advice import MEASURED
 from sageaudit.output.text.money import NEAREST, Figure, usd
 from sageaudit.output.text.words import counted
 
@@ -52,7 +52,7 @@ def savings(filters: AdviceFilters, where: HistoryOptions, shown: Shown) -> None
         say(f"no advice was followed since {filters.since}")
     for state, row in sums.items():
         if row.advices:
-            claimed = state in {State.MEASURED, advices.ENDED}
+            claimed = state in {MEASURED, advices.ENDED}
             measured = f", measured {usd(row.measured_usd)}" if claimed else ""
             predicted = f"predicted {usd(row.predicted_usd)}"
             say(f"{state}: {counted(row.advices, 'advice')}, {predicted}{measured}")

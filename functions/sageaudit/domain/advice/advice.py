@@ -36,26 +36,22 @@ MOST_RUNS = 1_000
 
 
 class State(enum.StrEnum):
-    """What became of an advice."""
+    """What became of an advice, as far as decisions depend on it."""
 
     OPEN = "open"
-    ACCEPTED = "accepted"
-    SNOOZED = "snoozed"
-    EXEMPT = "exempt"
+    SILENCED = "silenced"
+    """Accepted, snoozed or exempt: `Advice.silence` says by whom, until when and why."""
     TAKEN = "taken"
-    MEASURED = "measured"
-    NOT_COMPARABLE = "not comparable"
-    WITHDRAWN = "withdrawn"
     CLOSED = "closed"
+    """Replaced, not seen for long, fixed another way, or withdrawn by what the runs say."""
 
 
-WAITING = frozenset({State.ACCEPTED, State.SNOOZED})
-"""Answered as done or to come later: a message includes it only where it got worse."""
+MEASURED, NOT_COMPARABLE, WITHDRAWN = "measured", "not comparable", "withdrawn"
+"""What the bills of later runs say came of an advice. No decision depends on it."""
 _OUTCOMES = {
-    Effect.TOO_FEW: State.TAKEN,
-    Effect.CHEAPER: State.MEASURED,
-    Effect.CHANGED_TOO: State.NOT_COMPARABLE,
-    Effect.WORSE: State.WITHDRAWN,
+    Effect.CHEAPER: MEASURED,
+    Effect.CHANGED_TOO: NOT_COMPARABLE,
+    Effect.WORSE: WITHDRAWN,
 }
 
 
@@ -68,7 +64,27 @@ class Verb(enum.StrEnum):
     REOPEN = "reopen"
 
 
-_DECIDED = {Verb.ACCEPT: State.ACCEPTED, Verb.SNOOZE: State.SNOOZED, Verb.EXEMPT: State.EXEMPT}
+_SILENCES = {Verb.ACCEPT: "accepted", Verb.SNOOZE: "snoozed", Verb.EXEMPT: "exempt"}
+WORDS = ("open", *_SILENCES.values(), "taken", MEASURED, NOT_COMPARABLE, WITHDRAWN)
+"""The words by which reports count advice that still matters: `Advice.word`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Why an advice is in no message: it is accepted, snoozed or exempt (`word`).
+
+    `by` is None of what a policy or tag accepts: `reason` has who and why.
+    """
+
+    word: str
+    by: str | None
+    until: date | None
+    reason: str | None
+
+    @property
+    def ends_if_worse(self) -> bool:
+        """Whether a message has it if it got worse: an exemption holds whatever happens."""
+        return self.word != _SILENCES[Verb.EXEMPT]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +117,9 @@ class Advice:
     `amount`: of the newest run that was advised so; `hits`: the end and amount of each such run
     since the advice came last, in `since`, oldest first; `amounts` of all runs that were read.
     `times`: how often it came, as it comes back where it was followed before. `decision`: the one
-    that counts. `comparison`: of the runs before and after it was taken. `ended`: what was measured
-    of each earlier time that it was taken, until the change was undone.
+    that counts; `silence`: if that, or the policy, holds now. `comparison`: of the runs before and
+    after it was taken. `ended`: what was measured of each earlier time that it was taken, until the
+    change was undone.
     """
 
     id: str
@@ -126,6 +143,7 @@ class Advice:
     last_at: datetime
     decision: Decision | None = None
     exempt: str | None = None
+    silence: Silence | None = None
     comparison: Comparison | None = None
     ended: tuple[Comparison, ...] = ()
 
@@ -135,16 +153,52 @@ class Advice:
         return len(self.amounts)
 
     @property
+    def is_open(self) -> bool:
+        """Whether a message may have it."""
+        return self.state is State.OPEN
+
+    @property
+    def is_sent_if_worse(self) -> bool:
+        """Whether a message has it only if it got worse."""
+        return self.silence is not None and self.silence.ends_if_worse
+
+    @property
+    def state_words(self) -> str:
+        """`open`; what is silenced is `accepted`, `snoozed` or `exempt`."""
+        return self.silence.word if self.silence else self.state.value
+
+    @property
+    def outcome(self) -> str | None:
+        """`measured`, `not comparable` or `withdrawn`; None before the bills say anything."""
+        return _OUTCOMES.get(self.comparison.effect) if self.comparison else None
+
+    @property
+    def word(self) -> str:
+        """What a report shows: what came of it, else how it is silenced, else its state."""
+        return self.outcome or self.state_words
+
+    @property
+    def was_followed(self) -> bool:
+        """Whether later runs had the value, or another one that fixed it, and say what came of it;
+        or may still.
+        """
+        return self.outcome is not None or self.state is State.TAKEN
+
+    @property
     def measured(self) -> tuple[Comparison, ...]:
         """All that was measured of it, at whatever time, the newest last."""
-        if self.comparison is None or self.state is not State.MEASURED:
-            return self.ended
-        return (*self.ended, self.comparison)
+        found = self.comparison
+        is_measured = found is not None and found.effect is Effect.CHEAPER
+        return (*self.ended, found) if found and is_measured else self.ended
 
     @property
     def line(self) -> tuple[str, str, Worth]:
         """The same for any value of its parameter."""
         return self.rule, self.parameter or self.new, self.worth
+
+    def is_same_line(self, other: Advice) -> bool:
+        """Whether both are to the same family, with the same or another value."""
+        return (self.family, self.line) == (other.family, other.line)
 
     def amounts_of_days(self, now: datetime, days: int) -> list[Decimal | None]:
         """The amounts of the last days, since it came last."""
@@ -242,7 +296,7 @@ def _once(found: list[Advice]) -> list[Advice]:
 
     def of(advice: Advice) -> Advice:
         now, ended = advice.comparison, tuple(once(part, advice.id) for part in advice.ended)
-        if now is not None and advice.state is State.MEASURED:
+        if now is not None and now.effect is Effect.CHEAPER:
             now = once(now, advice.id)
         return replace(advice, comparison=now, ended=ended)
 
@@ -296,21 +350,32 @@ def _advice(
         comparison=wrong or ours or mended_otherwise(runs, last.runs[-1], one),
         ended=ended,
     )
-    return replace(advice, state=_state(advice, max(run.ended_at for run in runs), now))
+    silence = None if advice.comparison else _silence(advice, now)
+    last_run_at = max(run.ended_at for run in runs)
+    state = State.SILENCED if silence else _state(advice, last_run_at, now)
+    return replace(advice, state=state, silence=silence)
 
 
 def _state(advice: Advice, last_run_at: datetime, now: datetime) -> State:
-    decision, found = advice.decision, advice.comparison
-    silent_for = now - (last_run_at if found else min(last_run_at, advice.last_at))
-    if found is not None:
-        state = _OUTCOMES[found.effect]
-        unfinished = state is State.TAKEN and silent_for >= CLOSED_AFTER
-        return State.CLOSED if unfinished else state
+    """The state of one that nobody silenced."""
+    found = advice.comparison
+    if found is None:
+        silent_for = now - min(last_run_at, advice.last_at)
+        return State.CLOSED if silent_for >= CLOSED_AFTER else State.OPEN
+    is_unfinished = found.effect is Effect.TOO_FEW and now - last_run_at >= CLOSED_AFTER
+    is_over = is_unfinished or found.effect is Effect.WORSE or found.fixed_another_way
+    return State.CLOSED if is_over else State.TAKEN
+
+
+def _silence(advice: Advice, now: datetime) -> Silence | None:
+    """By the policy or a tag, or by what somebody decided and is not over."""
     if advice.exempt:
-        return State.EXEMPT
-    if decision is not None and decision.verb in _DECIDED:
-        over = decision.over_at is not None and decision.over_at <= now
-        kept = decision.verb is Verb.ACCEPT and decision.at < advice.since and advice.times > 1
-        if not over and not kept:
-            return _DECIDED[decision.verb]
-    return State.CLOSED if silent_for >= CLOSED_AFTER else State.OPEN
+        return Silence(_SILENCES[Verb.EXEMPT], None, None, advice.exempt)
+    decision = advice.decision
+    if decision is None or decision.verb not in _SILENCES:
+        return None
+    is_over = decision.over_at is not None and decision.over_at <= now
+    was_kept = decision.verb is Verb.ACCEPT and decision.at < advice.since and advice.times > 1
+    if is_over or was_kept:
+        return None
+    return Silence(_SILENCES[decision.verb], decision.by, decision.until, decision.reason)

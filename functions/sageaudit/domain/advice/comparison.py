@@ -51,7 +51,8 @@ class Comparison:
     """Medians of the bills in USD; None where they do not say what the advice saved.
 
     `predicted_usd`: what the runs before were promised, each. `runs`: how many ended well since.
-    `after`: the keys of the compared ones. `evidence`: one sentence.
+    `after`: the keys of the compared ones. `evidence`: one sentence. `fixed_another_way`: the
+    finding is gone with another value than the advised one.
     """
 
     effect: Effect
@@ -61,6 +62,7 @@ class Comparison:
     before_usd: Decimal | None = None
     after_usd: Decimal | None = None
     after: tuple[object, ...] = ()
+    fixed_another_way: bool = False
 
     @property
     def saved_usd(self) -> Decimal | None:
@@ -163,7 +165,8 @@ def mended_otherwise(
     if len(since) < COMPARED:
         return None
     value = f"{advised.parameter} = {own}" if another else "other instances"
-    return Comparison(Effect.CHANGED_TOO, f"mended with {value} in its place", len(since))
+    evidence = f"mended with {value} in its place"
+    return Comparison(Effect.CHANGED_TOO, evidence, len(since), fixed_another_way=True)
 
 
 def _failing(before: Sequence[AuditSummary], carriers: Sequence[AuditSummary]) -> str | None:
@@ -230,7 +233,7 @@ def _median_usd(runs: Sequence[AuditSummary]) -> Decimal:
 
 
 @dataclass(frozen=True, slots=True)
-class Dearer:
+class CostSpike:
     """What a run was expected to cost by its like, and what it cost, in USD."""
 
     expected_usd: Decimal
@@ -242,7 +245,9 @@ class Dearer:
         return self.cost_usd - self.expected_usd
 
 
-def dearer_than(own: AuditSummary, others: Iterable[AuditSummary], policy: Policy) -> Dearer | None:
+def find_cost_spike(
+    own: AuditSummary, others: Iterable[AuditSummary], policy: Policy
+) -> CostSpike | None:
     """A run beside what its like usually cost before it; None where either is not known."""
     runs = [run for run in others if run.ended_at < own.ended_at]
     earlier = [run for run in runs if run.is_comparable]
@@ -250,4 +255,4 @@ def dearer_than(own: AuditSummary, others: Iterable[AuditSummary], policy: Polic
         return None
     percent = policy.dearer_percent
     level = newest_level(own, earlier, spreads=Decimal(0), percent=percent)
-    return Dearer(level.usual_usd, own.total_usd) if level else None
+    return CostSpike(level.usual_usd, own.total_usd) if level else None

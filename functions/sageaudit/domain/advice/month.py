@@ -23,9 +23,8 @@ _MONTHLY_USD = {Severity.HIGH: Decimal(500), Severity.MEDIUM: Decimal(100)}
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """What open advices of one worth come to in 30 days: `total` of `runs`, and
-    `projected`, which is the total once the first of them is 29 days old. USD; hours of prepaid and
-    unpriced capacity.
+    """What open advices of one worth come to in 30 days, in USD: `total` of `runs`, and
+    `projected`, which is the total once the first of them is 29 days old.
     """
 
     worth: Worth
@@ -43,16 +42,14 @@ class Month:
 
     @property
     def usd(self) -> Decimal | None:
-        """The dollars that a message shows; None where these are hours, or not known."""
-        if self.worth in {Worth.PREPAID, Worth.UNPRICED} or not self.projected:
+        """The dollars that a message shows; None where they are not known."""
+        if not self.projected:
             return None
         return self.total if self.of_one_occasion else self.projected
 
     @property
     def severity(self) -> Severity:
-        """By the projection; hours have none."""
-        if self.worth in {Worth.PREPAID, Worth.UNPRICED}:
-            return Severity.INFO
+        """By the projection."""
         return severity_of(self.projected)
 
 
@@ -88,10 +85,6 @@ def month_of(advices: Sequence[Advice], worth: Worth, now: datetime) -> Month:
     return Month(worth, total, total * MONTH_DAYS / days, runs, count)
 
 
-def floor_of(worth: Worth, advices: Sequence[Advice], policy: Policy) -> Decimal:
-    """From what on a worth has a message, in USD or hours."""
-    if worth in {Worth.PREPAID, Worth.UNPRICED}:
-        of_gpus = all(one.new == "gpu_hours" for one in advices)
-        return policy.idle_floor_gpu_hours if of_gpus else policy.idle_floor_vcpu_hours
-    usd = {Worth.COUNTED: policy.floor_usd, Worth.TRIAL: policy.trial_floor_usd}
-    return usd.get(worth, policy.idle_floor_usd)
+def floor_of(worth: Worth, policy: Policy) -> Decimal:
+    """From how many USD on a worth has a message."""
+    return policy.floor_usd if worth is Worth.COUNTED else policy.trial_floor_usd

@@ -7,21 +7,16 @@ job that could not be judged gets none by itself: nobody knows that money is at 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, cast
 
 from sageaudit.domain.advice.advice import Advice
-from sageaudit.domain.advice.month import severity_of
 from sageaudit.domain.alert.alert import AlertFigures
-from sageaudit.domain.alert.rule import AlertDecision
-from sageaudit.domain.audit.advised import Advised, Worth, advised_by, dearest
+from sageaudit.domain.audit.advised import Advised, advised_by, dearest
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.ref import rollup_of
-from sageaudit.domain.policy.policy import Mode
-from sageaudit.domain.policy.routes import IDLE_RULE
 from sageaudit.domain.usage.work_share import Unit
 
 _FROM_USD = Decimal(10)
@@ -40,14 +35,13 @@ def figures_of(document: AuditDocument) -> AlertFigures:
     """The figures that a message about this audit shows."""
     lost_usd = document["lost_usd"]
     perhaps_usd = (document["lost_up_to_usd"] or Decimal(0)) - (lost_usd or Decimal(0))
-    figures = AlertFigures(
+    return AlertFigures(
         severity=worst(counted_findings(document)),
         avoidable_usd=_cents(document["avoidable_usd"]),
         lost_usd=_cents(lost_usd),
         perhaps_usd=max(_cents(perhaps_usd) or Decimal(0), Decimal(0)),
         accepted_usd=_accepted_usd(document),
     )
-    return _with_idle(figures, document)
 
 
 def _accepted_usd(document: AuditDocument) -> Decimal:
@@ -60,18 +54,16 @@ def _accepted_usd(document: AuditDocument) -> Decimal:
     return sum(accepted, Decimal(0))
 
 
-def why_never(document: AuditDocument, mode: Mode) -> str | None:
+def why_never(document: AuditDocument) -> str | None:
     """Why no message is sent about this audit, whatever its figures; None where they decide."""
     if document["unauditable"] is not None:
         return "unauditable"
-    if mode == "observe":
-        return "observe mode"
     launched_by = rollup_of(document["job"]["parent"])
     return None if launched_by is None else f"child of {launched_by.kind.row.with_article}"
 
 
 def is_in_roll_up(document: AuditDocument) -> bool:
-    """Whether a roll-up launched it, whose messages have its dollars."""
+    """Whether an audited job launched it, whose messages have its dollars."""
     return rollup_of(document["job"]["parent"]) is not None
 
 
@@ -91,15 +83,8 @@ def trial_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
 
 
 def advised_in(document: AuditDocument) -> tuple[Advised, ...]:
-    """What an audit advises, what is worth most first: its findings, then its idle capacity."""
-    found = [one for one in map(advised_by, document["findings"]) if one is not None]
-    figures = figures_of(document)
-    if figures.idle_hours is not None:
-        prepaid = Worth.PREPAID if _is_prepaid(document) else Worth.UNPRICED
-        worth = prepaid if figures.idle_usd is None else Worth.IDLE
-        amount = figures.idle_hours if figures.idle_usd is None else figures.idle_usd
-        found.append(Advised(IDLE_RULE, "", figures.idle_unit, Severity.INFO, worth, amount))
-    return dearest(found)
+    """What an audit advises, what is worth most first."""
+    return dearest(one for one in map(advised_by, document["findings"]) if one is not None)
 
 
 def own_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
@@ -123,7 +108,7 @@ def is_regression(finding: FindingDocument) -> bool:
 def without(document: AuditDocument, silent: Callable[[Advised], Advice | None]) -> AuditDocument:
     """The audit with the findings exempt whose advice is silent: as if the policy accepted them.
 
-    Their dollars leave the sums of avoidable and lost ones.
+    Their dollars leave the sums of avoidable and lost ones. Without one it is the same document.
     """
     whole: dict[str, Any] = {**document, "findings": []}
     for finding in document["findings"]:
@@ -136,7 +121,8 @@ def without(document: AuditDocument, silent: Callable[[Advised], Advice | None])
         for key, usd in _parts(finding):
             if whole[key] is not None:
                 whole[key] = max(whole[key] - usd, Decimal(0))
-    return cast("AuditDocument", whole)
+    silenced = whole["findings"] != document["findings"]
+    return cast("AuditDocument", whole) if silenced else document
 
 
 def _accepted(advice: Advice) -> ExemptDocument:
@@ -145,7 +131,7 @@ def _accepted(advice: Advice) -> ExemptDocument:
     return {
         "by": known.by if known else "its runs",
         "until": until,
-        "reason": (known.reason if known else None) or advice.state.value,
+        "reason": (known.reason if known else None) or advice.state_words,
     }
 
 
@@ -155,20 +141,6 @@ def _parts(finding: FindingDocument) -> list[tuple[str, Decimal]]:
     if bucket is Bucket.LOST:
         return [("lost_usd", usd), ("lost_up_to_usd", max(usd, _may_be_lost(finding)))]
     return [(f"{bucket.value}_usd", usd)] if bucket is not Bucket.NONE else []
-
-
-def month_severity(decision: AlertDecision) -> Severity | None:
-    """That of the family's month, or of what a dear run cost more; None where neither is known."""
-    if decision.dearer:
-        return severity_of(decision.dearer.more_usd)
-    if decision.month and decision.month.projected and not decision.corrects:
-        return decision.month.severity
-    return None
-
-
-def message_severity(document: AuditDocument, decision: AlertDecision) -> Severity:
-    """What the routes ask: that of the month; where there is none, of the worst finding."""
-    return month_severity(decision) or worst(counted_findings(document))
 
 
 def worst(findings: tuple[FindingDocument, ...]) -> Severity:
@@ -210,7 +182,7 @@ def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
 
 
 def idle_worth_a_line(document: AuditDocument) -> bool:
-    """Whether a message speaks of the idle hours at all."""
+    """Whether the idle hours are worth a sentence at all."""
     figure = document["idle_capacity"]
     if figure is None:
         return False
@@ -219,21 +191,6 @@ def idle_worth_a_line(document: AuditDocument) -> bool:
     if figure["list_usd"] is None:
         return figure["idle"] >= _FROM_HOURS[figure["unit"]]
     return figure["list_usd"] - (figure["counted_usd"] or 0) >= _FROM_USD
-
-
-def _with_idle(figures: AlertFigures, document: AuditDocument) -> AlertFigures:
-    """With the idle hours that the message has a sentence about."""
-    figure = document.get("idle_capacity")
-    if figure is None or not idle_worth_a_line(document):
-        return figures
-    list_usd, counted_usd = figure["list_usd"], figure["counted_usd"] or Decimal(0)
-    usd = None if list_usd is None else _cents(max(list_usd - counted_usd, Decimal(0)))
-    usd = None if _is_prepaid(document) else usd  # nobody pays its list value: hours count
-    return replace(figures, idle_unit=figure["unit"], idle_hours=figure["idle"], idle_usd=usd)
-
-
-def _is_prepaid(document: AuditDocument) -> bool:
-    return document["bill"]["basis"] == "prepaid"
 
 
 def _cents(amount: Decimal | None) -> Decimal | None:

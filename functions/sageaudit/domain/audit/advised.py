@@ -16,27 +16,21 @@ _LONGEST_VALUE, _LONGEST_REASON = 100, 200
 
 
 class Worth(enum.StrEnum):
-    """What an advice is about; amounts of two of these are never added."""
+    """What the dollars of an advice are; those of the two kinds are never added."""
 
     COUNTED = "counted"
     """Avoidable or lost USD."""
     TRIAL = "trial"
     """USD that are worth a trial."""
-    IDLE = "idle"
-    """Idle capacity, in USD at list price."""
-    PREPAID = "prepaid"
-    """The same of capacity that is paid for already, in device hours."""
-    UNPRICED = "unpriced"
-    """The same without a price, in device hours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advised:
-    """What a standing finding of a run advises, or its idle capacity; one that the policy or a tag
-    accepts has `exempt`, who and why.
+    """What a standing finding of a run advises; one that the policy or a tag accepts has `exempt`,
+    who and why.
 
-    `parameter` and `new` as in its fix, empty without one; of idle capacity `new` is its unit.
-    `also`: the paths that change with it. `amount` in what it is worth; None is unknown.
+    `parameter` and `new` as in its fix, empty without one. `also`: the paths that change with it.
+    `amount` in USD; None is unknown.
     """
 
     rule: str
@@ -50,7 +44,7 @@ class Advised:
 
     @property
     def line(self) -> tuple[str, str, Worth]:
-        """The same for any value of its parameter; hours of two units are two."""
+        """The same for any value of its parameter."""
         return self.rule, self.parameter or self.new, self.worth
 
 

@@ -106,11 +106,6 @@ class Policy:
 
     mode: Mode = "tell"
     floor_usd: Decimal = Decimal(5)
-    idle_floor_usd: Decimal = Decimal(100)
-    """Idle hours are notified from this list value on: what makes a finding high. Our choice."""
-    idle_floor_gpu_hours: Decimal = Decimal(100)
-    idle_floor_vcpu_hours: Decimal = Decimal(2000)
-    """The same where nothing is priced: about as much at the cheapest rates of either."""
     trial_floor_usd: Decimal = Decimal(20)
     """What is worth a trial is notified from so many USD of a family's 30 days on. Our choice."""
     dearer_percent: Decimal = Decimal(100)
@@ -226,9 +221,6 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
     policy = Policy(
         mode="observe" if mode == "observe" else "tell",
         floor_usd=reader.amount("floor_usd", 5),
-        idle_floor_usd=reader.amount("idle_floor_usd", 100),
-        idle_floor_gpu_hours=reader.amount("idle_floor_gpu_hours", 100, ""),
-        idle_floor_vcpu_hours=reader.amount("idle_floor_vcpu_hours", 2000, ""),
         trial_floor_usd=reader.amount("trial_floor_usd", 20),
         dearer_percent=reader.amount("dearer_percent", 100, ""),
         dearer_floor_usd=reader.amount("dearer_floor_usd", 20),

@@ -17,8 +17,6 @@ from sageaudit.errors import BadPolicy
 Service = Literal["slack", "teams", "sns"]
 OWN_TOPIC = "sns"
 """The channel that is always there: the topic that the stack makes."""
-IDLE_RULE = "idle-capacity"
-"""What an advice about idle capacity has in place of a rule."""
 CHANNEL_SECRETS = "sageaudit/channel/"
 """A secret without a name of its own is called so, and then like its channel."""
 MOST_CHANNELS = 16
@@ -258,7 +256,7 @@ def _route(
         account=of_jobs.account,
         owner=reader.take("owner", str, None),
         kind=_one_of(reader, "kind", [kind.value for kind in JobKind]),
-        rule=_one_of(reader, "rule", [*sorted(rules), IDLE_RULE]),
+        rule=_one_of(reader, "rule", sorted(rules)),
         min_month_severity=_severity(reader),
         min_usd_per_month=reader.amount_if_any("min_usd_per_month"),
         to=to,

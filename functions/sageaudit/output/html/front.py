@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.advice import WORDS, Advice
 from sageaudit.domain.advice.comparison import Comparison
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, RuleSums, Sums
@@ -192,7 +192,7 @@ def _change(report: AccountReport, of: ChangedFamily) -> Iterator[Child]:
     yield signed(of.change_usd, of.qualifier)
     yield f"{of.jobs:,}"
     yield f"{of.jobs_before:,}"
-    yield advice_words(one.state for one in report.advised if one.family == of.family)
+    yield advice_words(one for one in report.advised if one.family == of.family)
 
 
 def _changed_words(before: DaysBefore) -> str:
@@ -208,10 +208,10 @@ def _advised(report: AccountReport) -> Markup | None:
     """What came of advices: a row of each state, whose dollars are in no sum with another's."""
     end = datetime.combine(report.until, time(), UTC) + timedelta(days=1)
     rows: list[Sequence[Child]] = []
-    for state in State:
-        found = [one for one in report.advised if one.state is state]
-        if found and state is not State.CLOSED:
-            rows.append([state.capitalize(), f"{len(found):,}", *_came_of(found, end)])
+    for word in WORDS:
+        found = [one for one in report.advised if one.word == word]
+        if found:
+            rows.append([word.capitalize(), f"{len(found):,}", *_came_of(found, end)])
     if ended := [part for one in report.advised for part in one.ended]:
         rows.append(["Ended", f"{len(ended):,}", "-", *_compared(ended)])
     titles = ("State", "Advices", "30 days", "Predicted", "Measured")

@@ -10,15 +10,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
-from sageaudit.domain.alert.alert import Alert
+from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.audit_figures import (
-    counted_findings,
     for_chat,
-    idle_worth_a_line,
     is_regression,
-    trial_findings,
 )
-from sageaudit.domain.alert.rule import FIRST, AlertDecision
+from sageaudit.domain.alert.decision import FIRST, AlertDecision
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.bill_document import gaps
 from sageaudit.domain.audit.document import AuditDocument, JobDocument
@@ -37,10 +35,10 @@ from sageaudit.output.text.card import (
     rows,
     short_name,
     short_path,
+    subject_name,
 )
 from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.finding import saving
-from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence
 from sageaudit.output.text.links import links
 from sageaudit.output.text.money import NEAREST, Figure
 from sageaudit.output.text.notes import kind_label
@@ -64,44 +62,47 @@ LOOK_AT_CHANGES = "look at what changed"
 
 
 def card_of(
-    document: AuditDocument, decision: AlertDecision = FIRST, place: HistoryPlace = OWN_HISTORY
+    subject: MessageSubject, decision: AlertDecision = FIRST, place: HistoryPlace = OWN_HISTORY
 ) -> MessageCard:
     """The card of an audit, about the advice that its message is due for. `place`: the history
     that its commands ask.
     """
-    job, findings = document["job"], _findings(document, decision)
-    top = findings[0] if findings and not decision.idle else None
-    why, step, caveat = _idle(document) if decision.idle else _found(top)
+    document, findings = subject.document, _findings(subject, decision)
+    job = document["job"]
+    top = findings[0] if findings else None
+    why, step, caveat = _found(top)
+    monthly = decision.month is not None and not (decision.corrects or decision.spike)
+    name = subject_name(job["family"]) if monthly else short_name(job["family"])
     card = MessageCard(
-        headline=message_headline(short_name(job["family"]), document, decision),
+        headline=message_headline(name, subject, decision),
         step="" if decision.corrects else _step(document, top, step, decision),
         lines=(
-            *(CardLine(text, label) for label, text in since_last_alert(document, decision)),
+            *(CardLine(text, label) for label, text in since_last_alert(subject, decision)),
+            *(_step_name(job["family"]) if monthly else ()),
             *([CardLine(private(why), "Why")] if why else []),
             *_to_do(document, top, step, decision),
             *_cost(document, top, decision),
             *([CardLine(private(caveat), "Caveat")] if caveat else []),
-            *_not_counted(document, top),
-            *_other_steps(decision.waited),
+            *_not_counted(subject, top),
+            *_other_steps(decision.other_steps),
         ),
         owner=job["owner"],
         place=_place(job),
         links=links(document),
         rule=middle(top["rule"], FAMILY) if top else "",
         more=tuple(_more(job["name"], decision, place)),
-        attributes=attributes_of(document, decision),
+        attributes=attributes_of(subject, decision),
     )
     return fitted(card, ROWS)
 
 
-def _findings(document: AuditDocument, decision: AlertDecision) -> list[FindingDocument]:
+def _findings(subject: MessageSubject, decision: AlertDecision) -> list[FindingDocument]:
     """What the message is about first, then what else counts."""
     if decision.worth is Worth.TRIAL:
-        found = list(trial_findings(document))
+        found = list(subject.trials)
     else:
-        dear = [one for one in document["findings"] if decision.dearer and is_regression(one)]
-        found = [*dear, *counted_findings(document)]
-    rule = decision.advice.rule if decision.advice and not decision.dearer else None
+        found = [*(subject.regressions if decision.spike else ()), *subject.counted]
+    rule = decision.advice.rule if decision.advice and not decision.spike else None
     return sorted(found, key=lambda one: rule is not None and one["rule"] != rule)
 
 
@@ -127,18 +128,11 @@ def _caveat(caution: str) -> str:
     return _SENTENCE_END.split(caution)[0]
 
 
-def _idle(document: AuditDocument) -> tuple[str, str, str]:
-    """The same of idle capacity."""
-    sentences = _SENTENCE_END.split(idle_sentence(document) or "")
-    why, step = (sentences[0], sentences[-1].rstrip(".")) if sentences[1:] else ("", "")
-    return capitalised(why), step, " ".join(sentences[1:-1])
-
-
 def _step(
     document: AuditDocument, top: FindingDocument | None, step: str, decision: AlertDecision
 ) -> str:
     """What to do, in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`."""
-    if decision.dearer:
+    if decision.spike:
         return LOOK_AT_CHANGES
     if top and top["fix"] and not step:
         return _change(top["fix"], document, trial=decision.worth is Worth.TRIAL)
@@ -192,7 +186,7 @@ def _to_do(
     lost = top is not None and Bucket(top["bucket"]) is Bucket.LOST
     if step:
         yield CardLine(step, f"{label} first")
-    if top and not decision.dearer:
+    if top and not decision.spike:
         saves, labelled = _saves(document, top, decision), fix and not (step or lost)
         yield CardLine(saves, label) if labelled else CardLine(capitalised(saves))
     for at, one in enumerate(fix[:_FIXES]):
@@ -256,13 +250,14 @@ def _cost(
     document: AuditDocument, top: FindingDocument | None, decision: AlertDecision
 ) -> Iterator[CardLine]:
     """The run's cost, where neither the first line nor what following saves has it."""
-    if decision.dearer or (top and not decision.idle):
+    if decision.spike or top:
         return
     yield CardLine(capitalised(f"{_run_words(document)} cost {_spend(document)}"), spare=1)
 
 
-def _not_counted(document: AuditDocument, top: FindingDocument | None) -> Iterator[CardLine]:
+def _not_counted(subject: MessageSubject, top: FindingDocument | None) -> Iterator[CardLine]:
     """What no sum has."""
+    document = subject.document
     rest = [
         f"{one['rule']} {saving(one)}"
         for one in document["findings"]
@@ -275,28 +270,30 @@ def _not_counted(document: AuditDocument, top: FindingDocument | None) -> Iterat
         rest.insert(0, _SENTENCE_END.split(document["not_judged"][0])[0].rstrip("."))
     if not document["audit"]["settled"]:
         rest.insert(0, "what came late, it is judged again")
-    if top and idle_worth_a_line(document):
-        rest.append(idle_headline(document))
     rest += gaps(document["bill"])
     if rest:
         yield CardLine(private("; ".join(rest[:2])), "Not counted", spare=4)
 
 
-def _other_steps(waited: Sequence[Alert]) -> Iterator[CardLine]:
-    """What other steps of the pipeline come to, which waited for this message."""
-    dearest = sorted(waited, key=lambda one: -one.amount)
-    shown = [f"{short_name(one.family, with_group=False)} {_month_words(one)}" for one in dearest]
+def _step_name(family: str) -> Iterator[CardLine]:
+    """The step of a pipeline that the message was sent for."""
+    if subject_name(family) != short_name(family):
+        yield CardLine(short_name(family, with_group=False), "Step")
+
+
+def _other_steps(steps: Sequence[tuple[str, Month]]) -> Iterator[CardLine]:
+    """What the pipeline's other steps come to in a month."""
+    shown = [f"{short_name(name, with_group=False)} {_month_words(one)}" for name, one in steps]
     if len(shown) > _FEW:
         shown[_FEW:] = [f"and {counted(len(shown) - _FEW, 'step')} more"]
     if shown:
         yield CardLine("; ".join(shown), "Other steps")
 
 
-def _month_words(alert: Alert) -> str:
-    if alert.worth in {Worth.PREPAID, Worth.UNPRICED}:
-        return f"{alert.amount:,.0f} idle hours"
-    about = str(Figure(alert.amount, rough=NEAREST)) if alert.amount else "dollars not known"
-    return about if alert.worth is Worth.COUNTED else about.replace("about", "maybe")
+def _month_words(month: Month) -> str:
+    amount = month.usd
+    about = str(Figure(amount, rough=NEAREST)) if amount else "dollars not known"
+    return about if month.worth is Worth.COUNTED else about.replace("about", "maybe")
 
 
 def _place(job: JobDocument) -> str:
@@ -308,8 +305,6 @@ def _place(job: JobDocument) -> str:
 
 def _more(name: str, decision: AlertDecision, place: HistoryPlace) -> Iterator[CardLine]:
     yield CardLine(place.command("show", name), "Numbers", code=True, spare=3)
-    if decision.waited:
-        yield CardLine(place.command("advice"), "All steps", code=True)
-    if decision.advice and not decision.dearer:
+    if decision.advice and not decision.spike:
         snooze = place.command("advice", "snooze", decision.advice.id)
         yield CardLine(snooze, "Snooze 30 days", code=True)

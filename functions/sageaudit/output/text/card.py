@@ -16,9 +16,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple, TypedDict
 
 from sageaudit.domain.alert.alert import ChannelHour, group_of
-from sageaudit.domain.alert.audit_figures import counted_findings, month_severity
-from sageaudit.domain.alert.rule import FIRST, AlertDecision
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.alert.decision import FIRST, AlertDecision
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.untrusted import DOTS, log, middle, plain, terminal
@@ -154,6 +153,11 @@ def short_name(family: str, *, with_group: bool = True) -> str:
     return middle(terminal(family.removeprefix(f"{parents}/")), FAMILY)
 
 
+def subject_name(family: str) -> str:
+    """The name of what a family's messages are about: of a step, that of its pipeline."""
+    return short_name(group_of(family))
+
+
 def private(text: str) -> str:
     """The text without S3 paths and role names: a channel has more readers than the account."""
     return _PATHS.sub("[path]", text)
@@ -171,12 +175,11 @@ def short_path(parameter: str, length: int) -> str:
     return parameter if length <= WIDTH or "[" in path or len(name) < _CLEAR else name
 
 
-def attributes_of(document: AuditDocument, decision: AlertDecision = FIRST) -> dict[str, Attribute]:
+def attributes_of(subject: MessageSubject, decision: AlertDecision = FIRST) -> dict[str, Attribute]:
     """Message attributes for subscription filters; an unknown value has no attribute."""
-    findings = counted_findings(document)
-    job = document["job"]
+    document, job = subject.document, subject.document["job"]
     texts = {
-        "month_severity": month_severity(decision),
+        "month_severity": decision.month_severity,
         "job_type": job["kind"],
         "owner": job["owner"],
         "account": job["account"],
@@ -190,7 +193,7 @@ def attributes_of(document: AuditDocument, decision: AlertDecision = FIRST) -> d
         "lost_usd": document["lost_usd"],
         "lost_up_to_usd": most if most != document["lost_usd"] else None,
     }
-    ids = json.dumps([plain(finding["id"], _VALUE) for finding in findings])
+    ids = json.dumps([plain(finding["id"], _VALUE) for finding in subject.counted])
     result: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
     result |= text_attributes(texts)
     for name, amount in numbers.items():

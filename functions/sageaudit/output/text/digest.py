@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from itertools import chain
 
-from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.advice import WITHDRAWN, Advice
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS, Digest
 from sageaudit.domain.advice.month import MONTH_DAYS
 from sageaudit.domain.audit.advised import Worth
@@ -38,8 +38,9 @@ _ADVICES, _CHANGES, _OPEN_DAYS = 5, 3, 60
 _GREW = Decimal("1.5")
 _LEAST_USD, _CHANGED_USD = Decimal(20), Decimal(1)
 """Half as much again, and at least $20, is in the headline; a dollar is no change. Our choice."""
+_IDLE_USD = Decimal(10)
+"""Idle capacity of the week from which on it has a line. Our choice."""
 _ZERO = Decimal(0)
-_HOURS = frozenset({Worth.PREPAID, Worth.UNPRICED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ def digest_card(
             *([CardLine(str(digest.route), "Only")] if digest.route else []),
             CardLine(", ".join(_spend(digest)), "Spend"),
             CardLine(_waste(digest.total), "Avoidable"),
+            *_idle(digest.total),
             *_changed(digest.changed),
             *_next(found[:_ADVICES], digest),
             *_outcomes(digest),
@@ -87,7 +89,7 @@ def digest_card(
 
 
 def _open(advices: Iterable[Advice]) -> list[Advice]:
-    return [one for one in advices if one.state is State.OPEN]
+    return [one for one in advices if one.is_open]
 
 
 def _worth_a_line(one: Advice, digest: Digest) -> bool:
@@ -143,6 +145,14 @@ def _waste(total: Sums) -> str:
     return f"{found.avoidable}, lost: {found.lost}"
 
 
+def _idle(total: Sums) -> Iterator[CardLine]:
+    """What was paid for and not used, at list price, beyond what is avoidable or lost."""
+    idle = of_sums(total).idle
+    rest_usd = (idle.usd or _ZERO) - total.idle_counted_usd
+    if rest_usd >= _IDLE_USD:
+        yield CardLine(f"{replace(idle, usd=rest_usd)} at list price, in no sum", "Idle", spare=2)
+
+
 def _changed(changes: Iterable[ChangedFamily]) -> Iterator[CardLine]:
     words = [_change(one) for one in changes if abs(one.change_usd) >= _CHANGED_USD]
     if words:
@@ -165,8 +175,6 @@ def _next(advices: Iterable[Advice], digest: Digest) -> Iterator[CardLine]:
 
 def _amount(one: Advice, digest: Digest) -> str:
     amount = one.of_days(digest.now, MONTH_DAYS)
-    if one.worth in _HOURS:
-        return f"{amount:,.0f} idle hours"
     if not amount and one.amount is None:
         return "dollars not known"
     rough = str(Figure(amount, rough=NEAREST))
@@ -175,14 +183,12 @@ def _amount(one: Advice, digest: Digest) -> str:
 
 def _outcomes(digest: Digest) -> Iterator[CardLine]:
     """What became of advices, and what no message words; no line about nothing."""
-    taken = [
-        one for one in digest.advices if one.ended or (one.comparison and one.state in _FOLLOWED)
-    ]
+    taken = [one for one in digest.advices if one.ended or one.was_followed]
     if taken:
         yield CardLine(_taken(taken), "Taken", spare=1)
     old = digest.now - timedelta(_OPEN_DAYS)
     groups = (
-        ("Snoozed", [one for one in digest.advices if one.state is State.SNOOZED]),
+        ("Snoozed", [one for one in digest.advices if one.state_words == "snoozed"]),
         (f"Open for {_OPEN_DAYS} days", [one for one in _open(digest.advices) if one.since <= old]),
     )
     for label, found in groups:
@@ -198,9 +204,6 @@ def _outcomes(digest: Digest) -> Iterator[CardLine]:
         yield CardLine(counted(digest.total.unauditable, "job"), "Not audited")
 
 
-_FOLLOWED = frozenset({State.TAKEN, State.MEASURED, State.NOT_COMPARABLE, State.WITHDRAWN})
-
-
 def _taken(advices: list[Advice]) -> str:
     """`3 in 180 days; 1 measured: $84.20 saved in 6 runs; 1 withdrawn`."""
     words = [f"{len(advices):,} in {LOOK_BACK_DAYS} days"]
@@ -210,7 +213,7 @@ def _taken(advices: list[Advice]) -> str:
         saved = sum(((one.saved_usd or _ZERO) * one.runs for one in parts), _ZERO)
         runs = counted(sum(one.runs for one in parts if one.saved_usd), "run")
         words.append(f"{len(measured):,} measured: {usd(saved)} saved in {runs}")
-    if withdrawn := sum(one.state is State.WITHDRAWN for one in advices):
+    if withdrawn := sum(one.outcome == WITHDRAWN for one in advices):
         words.append(f"{withdrawn:,} withdrawn")
     return "; ".join(words)
 

@@ -6,12 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sageaudit.domain.alert.audit_figures import (
-    idle_worth_a_line,
-    is_regression,
-    own_findings,
-    trial_findings,
-)
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.bill_document import gaps
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
@@ -30,20 +25,20 @@ _KIND = "job"
 """By which subscriptions filter."""
 
 
-def job_line(document: AuditDocument, children: int | None = None) -> MessageCard:
+def job_line(whole: MessageSubject, children: int | None = None) -> MessageCard:
     """`train-bert-0412 completed: $4.55, $2.04 avoidable: use 1 x ml.g4dn.xlarge`.
 
     `children`: how many jobs the cost of a roll-up sums; None of any other job.
     """
-    job, attributes = document["job"], attributes_of(document)
+    document, job, attributes = whole.document, whole.document["job"], attributes_of(whole)
     attributes |= text_attributes({"message_kind": _KIND})
     subject = f"{job['name']} {job['status'].lower()}"
     if document["unauditable"] is not None:
         step = _reason(document["unauditable"])
         return MessageCard(f"{subject}: could not be audited", step, attributes=attributes)
     words = [*_children(document, children), _cost(document)]
-    step = _step(document)
-    words += [*_waste(document)] or ([] if step else [_nothing(document)])
+    step = _step(whole)
+    words += [*_waste(whole)] or ([] if step else [_nothing(document)])
     return MessageCard(f"{subject}: {', '.join(words)}", step, attributes=attributes)
 
 
@@ -60,28 +55,28 @@ def _cost(document: AuditDocument) -> str:
     return "cost unknown" if spend.usd is None else str(spend)
 
 
-def _waste(document: AuditDocument) -> Iterator[str]:
+def _waste(whole: MessageSubject) -> Iterator[str]:
     """What was avoidable, lost, worth a trial or idle; nothing for what is none of these."""
-    found, bill = of_document(document), document["bill"]
+    found, bill = of_document(whole.document), whole.document["bill"]
     for figure, word in ((found.avoidable, "avoidable"), (found.lost, "lost")):
         if figure.most:
             all_of_it = figure.usd == bill["total_usd"] and not gaps(bill)
             yield f"all {word}" if all_of_it else f"{figure} {word}"
     counts = found.avoidable.most or found.lost.most
-    trials = () if counts else trial_findings(document)
+    trials = () if counts else whole.trials
     if trials and saving(trials[0]).most:
         yield f"may save {saving(trials[0])}"
-    if idle_worth_a_line(document):
-        yield idle_headline(document)
+    if whole.shows_idle:
+        yield idle_headline(whole.document)
 
 
-def _step(document: AuditDocument) -> str:
+def _step(whole: MessageSubject) -> str:
     """What to do first; empty where the audit names nothing."""
-    if found := own_findings(document):
-        return step_words(document, found[0])
-    if found := trial_findings(document):
-        return step_words(document, found[0], trial=True)
-    return LOOK_AT_CHANGES if any(map(is_regression, document["findings"])) else ""
+    if whole.own:
+        return step_words(whole.document, whole.own[0])
+    if whole.trials:
+        return step_words(whole.document, whole.trials[0], trial=True)
+    return LOOK_AT_CHANGES if whole.regressions else ""
 
 
 def _nothing(document: AuditDocument) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 
-from sageaudit.domain.advice.advice import State
+from sageaudit.domain.advice.advice import WORDS, Advice
 from sageaudit.domain.audit.bill_document import BillDocument, LineDocument, gaps
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
 from sageaudit.domain.audit.finding_document import NotApplicableDocument
@@ -33,7 +33,6 @@ from sageaudit.output.text.words import (
     time_of,
 )
 
-_ANSWERED = [state for state in State if state is not State.CLOSED]
 PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
 _BY_POLICY = "policy"
 _NOT_TO_ACT_ON = frozenset({"too_few_runs", "history_unread", "too_short"})
@@ -251,8 +250,8 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> list[str]:
     ]
 
 
-def advice_words(states: Iterable[str]) -> str:
+def advice_words(advices: Iterable[Advice]) -> str:
     """`2 open, 1 measured`; "-" without any that still counts."""
-    counts = Counter(states)
-    words = (f"{counts[state]:,} {state}" for state in _ANSWERED if counts[state])
+    counts = Counter(one.word for one in advices)
+    words = (f"{counts[word]:,} {word}" for word in WORDS if counts[word])
     return ", ".join(words) or "-"

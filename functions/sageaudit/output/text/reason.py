@@ -10,15 +10,14 @@ from typing import NamedTuple
 
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
-from sageaudit.domain.alert.audit_figures import counted_findings, figures_of
-from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.alert.decision import AlertDecision, News
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.headline import headline
-from sageaudit.output.text.idle_capacity import UNIT_WORDS, idle_headline, shown_hours
 from sageaudit.output.text.money import NEAREST, Figure, usd
 from sageaudit.output.text.words import counted
 
@@ -38,50 +37,42 @@ _WASTES = _Verbs("wastes {} a month", "wasted {}", "{} of waste a month")
 _LOSES = _Verbs("loses {} a month", "lost {}", "{} of losses a month")
 _MAY_LOSE = _Verbs("may lose {} a month", "may have lost {}")
 _MIGHT_SAVE = _Verbs("might save {} a month", "might have saved {}")
-_LEAVES_IDLE = _Verbs(
-    "leaves {} of capacity idle a month", "left {} of capacity idle", "{} of idle capacity a month"
-)
 
 
-def message_headline(family: str, document: AuditDocument, decision: AlertDecision) -> str:
+def message_headline(family: str, subject: MessageSubject, decision: AlertDecision) -> str:
     """`train-bert wastes about $540 a month, 12 runs`: whose message it is, and what is new."""
+    document = subject.document
     if decision.corrects:
-        return f"Correction: {family} wasted {_corrected(document, decision)}"
-    if dear := decision.dearer:
-        cost = replace(of_document(document).spend, usd=dear.cost_usd)
-        return f"{family} cost {cost} in one run, expected {usd(dear.expected_usd)}"
+        return f"Correction: {family} wasted {_corrected(subject, decision)}"
+    if spike := decision.spike:
+        cost = replace(of_document(document).spend, usd=spike.cost_usd)
+        return f"{family} cost {cost} in one run, expected {usd(spike.expected_usd)}"
     if decision.month is None:
-        said = idle_headline(document) if decision.idle else headline(document)
-        return f"{family}: {said}"
-    return f"{family} {_month(document, decision, decision.month)}"
+        return f"{family}: {headline(document)}"
+    return f"{family} {_month(subject, decision, decision.month)}"
 
 
-def _corrected(document: AuditDocument, decision: AlertDecision) -> str:
+def _corrected(subject: MessageSubject, decision: AlertDecision) -> str:
     """`$6.00, we said $412.00`; with the severity of the run, where that alone differs."""
-    now = figures_of(document)
+    now = subject.figures
     before = decision.corrects.figures if decision.corrects else now
-    gone = decision.idle and now.idle_hours is None
-    words, said = _few_idle(document) if gone else _summary(now), _summary(before)
+    words, said = _summary(now), _summary(before)
     if words == said:
         words, said = f"{words} ({now.severity} for a run)", f"{said} ({before.severity})"
     return f"{words}, we said {said}"
 
 
-def _month(document: AuditDocument, decision: AlertDecision, month: Month) -> str:
+def _month(subject: MessageSubject, decision: AlertDecision, month: Month) -> str:
     """What the family comes to; of a run alone, where nothing is known of it."""
-    figures, runs = figures_of(document), counted(month.runs, "run")
-    if month.worth in {Worth.PREPAID, Worth.UNPRICED}:
-        unit = "hours" if figures.idle_hours is None else UNIT_WORDS[figures.idle_unit]
-        how = "prepaid " if month.worth is Worth.PREPAID else "unpriced "
-        return f"left {shown_hours(month.total)} {how}{unit} idle in 30 days, {runs}"
-    if document["rollup"] and figures.at_stake_usd:  # it does not come again
-        once = _verbs(decision, month, figures).once
-        in_it = JobKind(document["job"]["kind"]).row.with_article
+    figures, runs = subject.figures, counted(month.runs, "run")
+    if subject.document["rollup"] and figures.at_stake_usd:  # it does not come again
+        once = _verbs(month, figures).once
+        in_it = JobKind(subject.document["job"]["kind"]).row.with_article
         return f"{once.format(_rough(figures.at_stake_usd))} in {in_it}"
     again, now, was = _news(decision)
     if not month.projected:
         return f"{again}wasted an unknown amount in {runs}"
-    verbs, last = _verbs(decision, month, figures), f", was {was}" if was else ""
+    verbs, last = _verbs(month, figures), f", was {was}" if was else ""
     if month.of_one_occasion:
         return f"{again}{now}{verbs.once.format(_rough(month.total))} in {runs}{last}"
     amount = _rough(month.projected)
@@ -91,13 +82,11 @@ def _month(document: AuditDocument, decision: AlertDecision, month: Month) -> st
     return f"{again}{now}{verbs.month.format(amount)}{last}, {runs}"
 
 
-def _verbs(decision: AlertDecision, month: Month, figures: AlertFigures) -> _Verbs:
+def _verbs(month: Month, figures: AlertFigures) -> _Verbs:
     if month.worth is Worth.TRIAL:
         return _MIGHT_SAVE
-    if month.worth is Worth.COUNTED and not figures.usd and figures.perhaps_usd:
+    if not figures.usd and figures.perhaps_usd:
         return _MAY_LOSE
-    if decision.idle:
-        return _LEAVES_IDLE
     return _LOSES if not figures.avoidable_usd and figures.lost_usd else _WASTES
 
 
@@ -105,9 +94,9 @@ def _news(decision: AlertDecision) -> tuple[str, str, str]:
     """`again ` of what came back; `now ` of what grew, and what was said before, where a text did
     say it.
     """
-    again = "again " if decision.kind is AlertKind.BACK else ""
-    after = decision.after
-    if decision.kind not in {AlertKind.WORSE, AlertKind.GREW} or not after or not after.amount:
+    again = "again " if decision.news is News.CAME_BACK else ""
+    after, is_more = decision.after, AlertKind.WORSE is decision.kind or decision.news is News.GREW
+    if not is_more or not after or not after.amount:
         return again, "", ""
     was = "" if after.of_one_occasion else _rough(after.amount).removeprefix("about ")
     return again, "now ", was
@@ -117,7 +106,7 @@ def _rough(amount: Decimal) -> str:
     return str(Figure(amount, rough=NEAREST))
 
 
-def since_last_alert(document: AuditDocument, decision: AlertDecision) -> Iterator[tuple[str, str]]:
+def since_last_alert(subject: MessageSubject, decision: AlertDecision) -> Iterator[tuple[str, str]]:
     """Labels and sentences on the last alert; none for a first message."""
     last = decision.corrects or (decision.after)
     if last is None:
@@ -126,24 +115,16 @@ def since_last_alert(document: AuditDocument, decision: AlertDecision) -> Iterat
     if not decision.corrects:
         yield "New", f"{decision.why} (last told {day})"
         return
-    figures = figures_of(document)
-    nothing = not (figures.at_stake_usd or figures.idle_hours is not None)
-    do = ". Do not act on it" if nothing else ""
+    figures = subject.figures
+    do = "" if figures.at_stake_usd else ". Do not act on it"
     yield f"We said on {day}", f"{_summary(last.figures)}{do}."
-    if decision.before and (changes := what_changed(decision.before, document)):
+    if decision.before and (changes := what_changed(decision.before, subject)):
         yield "What changed", f"{'; '.join(changes)}."
 
 
-def _few_idle(document: AuditDocument) -> str:
-    known = document.get("idle_capacity") is not None
-    return "few or no hours" if known else "hours that are not known"
-
-
 def _summary(figures: AlertFigures) -> str:
-    """`$6.00`, `an unknown amount`, `40 idle GPU-hours`, `nothing`."""
-    if not figures.of_money and figures.idle_hours is not None:
-        return f"{shown_hours(figures.idle_hours)} idle {UNIT_WORDS[figures.idle_unit]}"
-    if not figures.of_money:
+    """`$6.00`, `an unknown amount`, `nothing`."""
+    if not figures.has_dollars:
         return _UNKNOWN if figures.avoidable_usd is None else "nothing"
     return _UNKNOWN if figures.usd is None and not figures.perhaps_usd else _dollars(figures)
 
@@ -156,9 +137,13 @@ def _dollars(figures: AlertFigures) -> str:
     return f"{usd(certain)} and {perhaps} more" if certain else perhaps
 
 
-def what_changed(before: AuditDocument, now: AuditDocument) -> tuple[str, ...]:
+def what_changed(before: MessageSubject, now: MessageSubject) -> tuple[str, ...]:
     """Short clauses, the causes first; none where the two do not say."""
-    clauses = [*_cost(before, now), *_findings(before, now), *_by_whom(before, now)]
+    clauses = [
+        *_cost(before.document, now.document),
+        *_findings(before, now),
+        *_by_whom(before.document, now.document),
+    ]
     return tuple(clauses[:_MOST_CHANGES])
 
 
@@ -167,7 +152,7 @@ def _cost(before: AuditDocument, now: AuditDocument) -> list[str]:
     return [] if was == cost else [f"the run's cost is {cost}, was {was}"]
 
 
-def _findings(before: AuditDocument, now: AuditDocument) -> list[str]:
+def _findings(before: MessageSubject, now: MessageSubject) -> list[str]:
     """Rules whose counted dollars changed, the largest change first."""
     was, are = _savings(before), _savings(now)
     none = Figure(None)
@@ -189,8 +174,8 @@ def _rule(rule: str, was: dict[str, Figure], are: dict[str, Figure]) -> str:
     return f"{rule} is {are[rule]}, was {was[rule]}"
 
 
-def _savings(document: AuditDocument) -> dict[str, Figure]:
-    return {finding["rule"]: saving(finding) for finding in counted_findings(document)}
+def _savings(subject: MessageSubject) -> dict[str, Figure]:
+    return {finding["rule"]: saving(finding) for finding in subject.counted}
 
 
 def _by_whom(before: AuditDocument, now: AuditDocument) -> list[str]:

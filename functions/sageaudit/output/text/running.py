@@ -62,7 +62,8 @@ def running_card(
                 "owner": running.owner,
                 "account": job.account,
                 "region": job.region,
-                "message_kind": first,
+                "message_kind": "running",
+                "running": first,
             }
         ),
     )

@@ -11,44 +11,26 @@ docs/decisions/0024-transactional-outbox.md.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import islice, takewhile
 
-from sageaudit.domain.advice.advice import (
-    MOST_RUNS,
-    WAITING,
-    Advice,
-    State,
-    advice_id,
-    advices_of,
-)
-from sageaudit.domain.advice.comparison import dearer_than
-from sageaudit.domain.advice.month import month_of
+from sageaudit.domain.advice.advice import MOST_RUNS, Advice, State, advice_id, advices_of
+from sageaudit.domain.advice.comparison import find_cost_spike
+from sageaudit.domain.advice.month import Month, month_of
 from sageaudit.domain.alert.alert import (
     Alert,
     AlertKind,
     PastAlerts,
     group_key,
 )
-from sageaudit.domain.alert.audit_figures import (
-    advised_in,
-    figures_of,
-    message_severity,
-    why_never,
-    without,
-)
-from sageaudit.domain.alert.rule import (
-    NOTHING_FOUND,
-    AlertCase,
-    AlertDecision,
-    alert_of,
-    alerts_by,
-    decide,
-    no_alert,
-)
+from sageaudit.domain.alert.audit_figures import why_never
+from sageaudit.domain.alert.decision import AlertCase, AlertDecision, no_alert
+from sageaudit.domain.alert.rule import NOTHING_FOUND, alerts_by, decide
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.advised import Advised, Worth
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
@@ -56,7 +38,7 @@ from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import IDLE_RULE, Destination, Subject
+from sageaudit.domain.policy.routes import Destination, Subject
 from sageaudit.errors import Malformed, Throttled, Unavailable, reading
 from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import MessageCard
@@ -88,11 +70,14 @@ def notify(
     is written then.
     """
     with reading("document"):
-        never = _why_never(version, document, deps.policy)
+        if deps.policy.mode == "observe":
+            return no_alert("observe mode")
+        subject = MessageSubject.parse(document)
+        never = _why_never(version, subject, deps.policy)
         if never and not is_line_due(version, document, deps.policy):
             return no_alert(never)
         for _ in range(TRIES):
-            decision = _try(key, version, document, deps, never, now=now)
+            decision = _try(key, version, subject, deps, never, now=now)
             if decision is not None:
                 return decision
     raise Throttled("Too many audits of one family are decided at once.")
@@ -120,7 +105,7 @@ class _Run:
 
     key: JobKey
     version: int
-    document: AuditDocument
+    subject: MessageSubject
     head: AuditSummary
     past: PastAlerts
     now: datetime
@@ -129,7 +114,7 @@ class _Run:
 def _try(
     key: JobKey,
     version: int,
-    document: AuditDocument,
+    subject: MessageSubject,
     deps: NotifyDependencies,
     never: str | None,
     *,
@@ -143,39 +128,34 @@ def _try(
     if head is None:
         raise Unavailable("The history answered without the head of a run that it has.")
     past = deps.ledger.past(key, group_key(head.account, head.region, head.family))
-    run = _Run(key, version, document, head, past, now)
+    run = _Run(key, version, subject, head, past, now)
     if never := never or _why_not_now(version, head, past.last, deps, now):
         plan = Plan(no_alert(never), past)
     else:
         plan = _alert_plan(run, deps)
-    if is_line_due(version, document, deps.policy):
+    if is_line_due(version, subject.document, deps.policy):
         plan = _with_line(plan, run, deps)
     return plan.write(past, version, deps, now)
 
 
 def _alert_plan(run: _Run, deps: NotifyDependencies) -> Plan:
-    """The alert, if there is one."""
-    head, past, now = run.head, run.past, run.now
-    case = _case(run.document, head, past.alerts, deps, now)
+    """The alert, if there is one; a pipeline learns of a step that is advised something."""
+    head, now = run.head, run.now
+    past = run.past.with_step(head.family) if run.subject.advised else run.past
+    case = _case(run.subject, head, past, deps, now)
     decision = decide(case, past.last)
-    if decision.quiet and not decision.waits:
+    if decision.quiet:
         return Plan(decision, past)
     decision = _completed(run.key, decision, case, deps)
-    shown = _shown(run.document, case.advices, head, loud=decision.kind is AlertKind.WORSE)
+    shown = _shown(run.subject, case.advices, head, is_worse=decision.kind is AlertKind.WORSE)
     card = card_of(shown, decision, deps.place)
-    subject = _subject(shown, card, decision, run.key, deps)
-    decision = replace(decision, to=_destination(decision, subject, deps.policy))
+    routed = _routed(shown, card, decision, run.key, deps)
+    decision = replace(decision, to=_destination(decision, routed, deps.policy))
     channels, kind = decision.to.channels, decision.kind
-    alert = Alert(past.run, head.family, kind, run.version, figures_of(shown), now, channels)
-    if decision.waits:
-        return Plan(decision, past.with_waiting(alert_of(case, decision, alert)))
-    if not decision.corrects:
-        waited = [one for one in case.waiting if one.channels == channels]
-        decision = replace(decision, waited=waited)
-        card = card_of(shown, decision, deps.place) if waited else card
+    alert = Alert(past.run, head.family, kind, run.version, shown.figures, now, channels)
     # what is in no open advice is never held, since nobody would find it
-    may_wait = not (decision.corrects or decision.dearer)
-    posts = (Post(name, card, subject.usd, may_wait) for name in channels)
+    may_wait = not (decision.corrects or decision.spike)
+    posts = (Post(name, card, routed.usd, may_wait) for name in channels)
     after = past.with_alerts(alert, alerts_by(case, decision, alert))
     return Plan(decision, after, tuple(posts))
 
@@ -186,11 +166,11 @@ def _with_line(plan: Plan, run: _Run, deps: NotifyDependencies) -> Plan:
         return plan
     tags = _tags(run.key, deps) if deps.policy.routes.ask_tags else {}
     alerted = plan.after.last.channels if plan.after.last else ()
-    asking = line_channels(run.document, tags, deps.policy)
+    asking = line_channels(run.subject.document, tags, deps.policy)
     channels = tuple(name for name in asking if name not in alerted)
     if not channels or deps.ledger.has_line(run.key):
         return plan
-    card, usd = line_card(run.head, run.document, deps.history), figures_of(run.document).usd
+    card, usd = line_card(run.head, run.subject, deps.history), run.subject.figures.usd
     posts = (Post(name, card, usd) for name in channels)
     decision = replace(plan.decision, lines=channels)
     return replace(plan, decision=decision, posts=(*plan.posts, *posts))
@@ -199,17 +179,32 @@ def _with_line(plan: Plan, run: _Run, deps: NotifyDependencies) -> Plan:
 def _completed(
     key: JobKey, decision: AlertDecision, case: AlertCase, deps: NotifyDependencies
 ) -> AlertDecision:
-    """With the month and the advice that it is about, and the audit that it corrects."""
+    """With the months and the advice that it is about, and the audit that it corrects."""
     worth, corrects = decision.worth or Worth.COUNTED, decision.corrects
-    waiting = decision.kind is AlertKind.WORSE
-    fresh = case.fresh(case.of(worth, waiting=waiting))
+    advices = case.open_advices(worth, silenced=decision.kind is AlertKind.WORSE)
+    of_run = case.of_run(advices)
+    before = whole_audit(deps.history, key, corrects.version) if corrects else None
     return replace(
         decision,
-        before=whole_audit(deps.history, key, corrects.version) if corrects else None,
-        month=month_of(case.of(worth, waiting=waiting), worth, case.now),
-        saves=month_of(fresh[:1], worth, case.now) if fresh else None,
-        advice=fresh[0] if fresh else None,
+        before=MessageSubject.parse(before) if before else None,
+        month=month_of(advices, worth, case.now),
+        saves=month_of(of_run[:1], worth, case.now) if of_run else None,
+        advice=of_run[0] if of_run else None,
+        other_steps=() if corrects or decision.spike else _other_steps(advices, worth, case),
     )
+
+
+def _other_steps(
+    advices: Sequence[Advice], worth: Worth, case: AlertCase
+) -> tuple[tuple[str, Month], ...]:
+    """The months of the pipeline's other steps, the most dollars first."""
+    families: dict[str, list[Advice]] = defaultdict(list)
+    for advice in advices:
+        if advice.family != case.family:
+            families[advice.family].append(advice)
+    months = {name: month_of(found, worth, case.now) for name, found in families.items()}
+    known = [(name, month) for name, month in months.items() if month.runs]
+    return tuple(sorted(known, key=lambda step: -step[1].projected))
 
 
 def _destination(decision: AlertDecision, subject: Subject, policy: Policy) -> Destination:
@@ -219,26 +214,26 @@ def _destination(decision: AlertDecision, subject: Subject, policy: Policy) -> D
     return Destination(there) if there else policy.routes.of(subject)
 
 
-def _subject(
-    document: AuditDocument,
+def _routed(
+    shown: MessageSubject,
     card: MessageCard,
     decision: AlertDecision,
     key: JobKey,
     deps: NotifyDependencies,
 ) -> Subject:
     """What the routes ask; the job's tags are read only where one asks for a tag."""
-    job, month = document["job"], decision.month
+    job, month = shown.document["job"], decision.month
     tags = _tags(key, deps) if deps.policy.routes.ask_tags else {}
-    usd = decision.dearer.more_usd if decision.dearer else month.usd if month else None
+    usd = decision.spike.more_usd if decision.spike else month.usd if month else None
     return Subject(
         account=job["account"],
         family=job["family"],
         tags=tags,
         owner=job["owner"],
         kind=job["kind"],
-        rule=IDLE_RULE if decision.idle else card.rule,
-        severity=message_severity(document, decision),
-        usd=figures_of(document).usd if decision.corrects else usd,
+        rule=card.rule,
+        severity=decision.month_severity or shown.figures.severity,
+        usd=shown.figures.usd if decision.corrects else usd,
     )
 
 
@@ -250,81 +245,87 @@ def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
 
 
 def _case(
-    document: AuditDocument,
+    subject: MessageSubject,
     head: AuditSummary,
-    alerts: Sequence[Alert],
+    past: PastAlerts,
     deps: NotifyDependencies,
     now: datetime,
 ) -> AlertCase:
     """What a decision about this audit rests on: it is read here."""
-    advised = advised_in(document)
-    own = replace(head, purchase=head.purchase or Purchase.ON_DEMAND, advised=advised)
-    query = RunQuery.of_family(head.account, head.region, head.family)
-    with reading("runs of the family"):
-        newest = islice(deps.history.runs(query, page_size=_PAGE), MOST_RUNS)
-        runs = list(takewhile(lambda run: run.ended_at >= now - _RUNS_BACK, newest))
-    cut = len(runs) == MOST_RUNS
-    others = [run for run in runs if run.key != head.key]
-    decisions = deps.decisions.decisions()
-    advices = advices_of([own, *others], decisions, now)
-    decided = {one.advice for one in decisions}
+    own = replace(head, purchase=head.purchase or Purchase.ON_DEMAND, advised=subject.advised)
+    runs, read_from = _runs(head, past.steps, deps.history, now)
+    advices = advices_of([own, *runs], deps.decisions.decisions(), now)
     by_id = {one.id: one for one in advices}
+    same_family = [run for run in runs if run.family == head.family]
     return AlertCase(
-        figures=figures_of(_shown(document, by_id, head)),
-        found=[advice_id(head.account, head.region, head.family, one) for one in advised],
+        family=head.family,
+        figures=_shown(subject, by_id, head).figures,
+        found=[advice_id(head.account, head.region, head.family, one) for one in subject.advised],
         advices=by_id,
-        dearer=dearer_than(own, others, deps.policy),
-        alerts=[
-            one
-            for one in alerts
-            if one.holds and one.family == head.family and one.kind is not AlertKind.WAITS
-        ],
+        spike=find_cost_spike(own, same_family, deps.policy),
+        alerts=[one for one in past.alerts if one.holds],
         policy=deps.policy,
         now=now,
-        read_from=runs[-1].ended_at if cut else now - _RUNS_BACK,
-        other_steps=[
-            one
-            for one in alerts
-            if one.family != head.family
-            and not (one.kind is AlertKind.WAITS and decided & {*one.advices})
-        ],
+        read_from=read_from,
     )
 
 
+def _runs(
+    head: AuditSummary, steps: Sequence[str], history: History, now: datetime
+) -> tuple[list[AuditSummary], datetime]:
+    """The other runs of the family, or of all steps of its pipeline, of a year; and from when on
+    all of them were read.
+    """
+    since = now - _RUNS_BACK
+    families = {head.family, *steps}
+    most, found, read_from = MOST_RUNS // len(families), list[AuditSummary](), since
+    for family in sorted(families):
+        query = RunQuery.of_family(head.account, head.region, family)
+        with reading("runs of the family"):
+            newest = islice(history.runs(query, page_size=_PAGE), most)
+            runs = list(takewhile(lambda run: run.ended_at >= since, newest))
+        if len(runs) == most:
+            read_from = max(read_from, runs[-1].ended_at)
+        found += (run for run in runs if run.key != head.key)
+    return found, read_from
+
+
 def _shown(
-    document: AuditDocument,
+    subject: MessageSubject,
     advices: Mapping[str, Advice],
     head: AuditSummary,
     *,
-    loud: bool = False,
-) -> AuditDocument:
-    """The audit without what no message includes now; `loud`: what waits is included too."""
-    shown = {State.OPEN, State.CLOSED, *(WAITING if loud else ())}
+    is_worse: bool = False,
+) -> MessageSubject:
+    """The audit without what no message includes now; what is silenced is included if worse."""
 
     def silent(advised: Advised) -> Advice | None:
         advice = advices.get(advice_id(head.account, head.region, head.family, advised))
-        return None if advice is None or advice.state in shown else advice
+        if advice is None or advice.is_open or (is_worse and advice.is_sent_if_worse):
+            return None
+        is_over = advice.state is State.CLOSED and advice.comparison is None
+        return None if is_over else advice
 
-    return without(document, silent)
+    return subject.without(silent)
 
 
-def _why_never(version: int, document: AuditDocument, policy: Policy) -> str | None:
+def _why_never(version: int, subject: MessageSubject, policy: Policy) -> str | None:
     """Why it has no alert, whatever its family is; None where its family decides."""
-    if never := why_never(document, policy.mode):
+    if never := why_never(subject.document):
         return never
-    if version > FIRST_VERSION or _may_be_alerted(document, policy):
+    if version > FIRST_VERSION or _may_be_alerted(subject, policy):
         return None
-    unjudged = document["judged"] == Judged.NO
+    unjudged = subject.document["judged"] == Judged.NO
     return NOTHING_FOUND + (": it could not be judged" if unjudged else "")
 
 
-def _may_be_alerted(document: AuditDocument, policy: Policy) -> bool:
+def _may_be_alerted(subject: MessageSubject, policy: Policy) -> bool:
     """Whether anything of it may be worth a message, whatever its family is.
 
     Most audits end here: neither the history nor the ledger is asked.
     """
-    cost_usd = document["bill"]["total_usd"] or Decimal(0)
-    return bool(advised_in(document)) or cost_usd >= max(policy.dearer_floor_usd, Decimal("0.01"))
+    cost_usd = subject.document["bill"]["total_usd"] or Decimal(0)
+    return bool(subject.advised) or cost_usd >= max(policy.dearer_floor_usd, Decimal("0.01"))
 
 
 def _why_not_now(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sageaudit.domain.alert.audit_figures import is_in_roll_up
+from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
@@ -38,9 +39,9 @@ def line_channels(
     return policy.job_line_channels(subject)
 
 
-def line_card(head: AuditSummary, document: AuditDocument, history: History) -> MessageCard:
+def line_card(head: AuditSummary, subject: MessageSubject, history: History) -> MessageCard:
     """The card; of a roll-up with the number of its audited jobs. Raises Malformed or AwsError."""
-    return job_line(document, _children(head, history) if document["rollup"] else None)
+    return job_line(subject, _children(head, history) if subject.document["rollup"] else None)
 
 
 def _children(head: AuditSummary, history: History) -> int:

@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from sageaudit.domain.alert.alert import ChannelHour, PastAlerts, hour_of
-from sageaudit.domain.alert.rule import AlertDecision
+from sageaudit.domain.alert.decision import AlertDecision
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TypeVar
 from zlib import crc32
 
-from sageaudit.domain.advice.advice import WAITING, State, advices_of
+from sageaudit.domain.advice.advice import State, advices_of
 from sageaudit.domain.audit.record import FAMILY_RUNS, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.bill import bill
@@ -56,8 +56,6 @@ from sageaudit.output.text.envelope import Notice, Writer, to_body
 from sageaudit.output.text.running import running_card
 from sageaudit.ports import Decisions, History, Jobs, Markets, Metrics, WatchLedger
 from sageaudit.workflows.audit.family import runs_of
-
-_SILENT = frozenset({*WAITING, State.EXEMPT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +260,7 @@ class _OneRun:
         today = self._now.date()
         accepted, _ = exemptions(policy, running.family, job.tags, deps.rules, today)
         advices = advices_of(heads, deps.decisions.decisions(), self._now)
-        decided = {advice.rule for advice in advices if advice.state in _SILENT}
+        decided = {advice.rule for advice in advices if advice.state is State.SILENCED}
         off = policy.rules_off | accepted.keys() | decided
         return {kind for kind, rules in RULES.items() if off.intersection(rules)}
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, get_args
+from typing import Any
 
 from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.dynamo import channel_hours, keys
@@ -39,7 +39,6 @@ from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.running import RunningKind, WatchState
-from sageaudit.domain.usage.work_share import Unit
 
 PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
 
@@ -49,7 +48,7 @@ WATCH_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
 """What `watched` and `write_watched` call."""
 _LAST_SK, _ALERTS_SK, _WEEK_SK, _STATE_SK = "LAST", "ALERTS", "WEEK", "STATE"
 _LINE_SK = "LINE"
-_MAY_BE_UNKNOWN = ("avoidable_usd", "lost_usd", "idle_hours", "idle_usd")
+_MAY_BE_UNKNOWN = ("avoidable_usd", "lost_usd")
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 
 
@@ -79,7 +78,8 @@ class DynamoAlertLedger:
             return past
         with named(item):
             alerts = tuple(map(_read_alert, item["alerts"]))
-            return replace(past, alerts=alerts, revision=int(item["revision"]))
+            steps = tuple(item["steps"])
+            return replace(past, alerts=alerts, steps=steps, revision=int(item["revision"]))
 
     def alerts(self, group: str) -> Sequence[Alert]:
         """The alerts of a group. Raises Malformed or AwsError."""
@@ -170,13 +170,14 @@ class DynamoAlertLedger:
 
 
 def _of_family(before: PastAlerts, after: PastAlerts, now: datetime) -> Item:
-    """The alerts of the group of families."""
+    """The alerts of a subject, and the steps of a pipeline."""
     item = {
         PARTITION_KEY: keys.family_alerts_pk(after.group),
         SORT_KEY: _ALERTS_SK,
         TTL_ATTRIBUTE: epoch_s(now + timedelta(days=ALERTS_KEPT_DAYS)),
         "revision": after.revision,
         "alerts": list(map(_alert_item, after.alerts)),
+        "steps": list(after.steps),
     }
     return put_action(item, *_unchanged("revision", before.revision))
 
@@ -272,13 +273,11 @@ def _alert_item(alert: Alert) -> Item:
         "severity": figures.severity.value,
         "perhaps_usd": figures.perhaps_usd,
         "accepted_usd": figures.accepted_usd,
-        "idle_unit": figures.idle_unit,
         **{name: value for name, value in known.items() if value is not None},
     }
 
 
 def _read_alert(item: Item) -> Alert:
-    units: dict[str, Unit] = {unit: unit for unit in get_args(Unit)}
     known = {name: Decimal(item[name]) for name in _MAY_BE_UNKNOWN if name in item}
     figures = AlertFigures(
         Severity(item["severity"]),
@@ -286,9 +285,6 @@ def _read_alert(item: Item) -> Alert:
         known.get("lost_usd"),
         Decimal(item["perhaps_usd"]),
         Decimal(item["accepted_usd"]),
-        units[item["idle_unit"]],
-        known.get("idle_hours"),
-        known.get("idle_usd"),
     )
     return Alert(
         item["run"],

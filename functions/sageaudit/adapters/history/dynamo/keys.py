@@ -159,7 +159,7 @@ def sums_months(since: date, until: date) -> tuple[str, str]:
 
 
 def family_alerts_pk(group: str) -> str:
-    """The alerts of a group of families: one item."""
+    """The alerts of a subject, a family or a pipeline: one item."""
     return f"ALERTS#{part(group)}"
 
 

@@ -14,10 +14,9 @@ from sageaudit.cli import options
 from sageaudit.cli.support.history import asking
 from sageaudit.cli.support.history.formats import Field, ListLayout
 from sageaudit.cli.support.history.histories import HistorySource
-from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.advice import MEASURED, NOT_COMPARABLE, WITHDRAWN, Advice, State
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS
 from sageaudit.domain.advice.month import MONTH_DAYS
-from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.output.text.money import Figure, together, usd
 from sageaudit.queries.advices import advices
@@ -106,18 +105,21 @@ def _total(advice: Advice) -> Figure:
 
 
 def _cell(figure_of: Callable[[Advice], Figure]) -> Callable[[Advice], str]:
-    """USD, or the hours of capacity that has no price."""
+    """A figure as text."""
 
     def cell(row: Advice) -> str:
-        figure = figure_of(row)
-        in_hours = row.worth in {Worth.PREPAID, Worth.UNPRICED}
-        return f"{figure.usd:,.0f} h" if in_hours and figure.usd is not None else str(figure)
+        return str(figure_of(row))
 
     return cell
 
 
 def _reason(advice: Advice) -> str | None:
     return advice.decision.reason if advice.decision else advice.exempt
+
+
+def _silenced(advice: Advice) -> str | None:
+    """How it is silenced: accepted, snoozed or exempt; None of any other."""
+    return advice.silence.word if advice.silence else None
 
 
 def _decided(name: str) -> Callable[[Advice], object]:
@@ -133,15 +135,17 @@ def _compared(name: str) -> Callable[[Advice], Any]:
 _predicted, _measured = _compared("all_predicted_usd"), _compared("all_saved_usd")
 
 
-def _word(advice: Advice) -> str:
-    """The state; `ended` of what was measured until the change was undone."""
-    ended = advice.state is State.CLOSED and _measured(advice) is not None
-    return ENDED if ended else advice.state.value
+def _outcome(advice: Advice) -> str | None:
+    """What came of it, by the bills; `ended` of what was measured until the change was undone."""
+    is_ended = advice.state is State.CLOSED and advice.outcome == MEASURED
+    return ENDED if is_ended else advice.outcome
 
 
 _FIELDS = (
     Field("id"),
-    Field("state", get=_word),
+    Field("state"),
+    Field("silenced", get=_silenced),
+    Field("outcome", get=_outcome),
     Field("family", least=20),
     Field("owner", least=12),
     Field("account"),
@@ -177,12 +181,21 @@ ADVICES = ListLayout(
 )
 SAVINGS = ListLayout(
     _FIELDS,
-    ("id", "state", "family", "change", "runs_since", "predicted_usd", "measured_usd", "evidence"),
+    (
+        "id",
+        "outcome",
+        "family",
+        "change",
+        "runs_since",
+        "predicted_usd",
+        "measured_usd",
+        "evidence",
+    ),
     ("evidence", "runs_since"),
 )
 ENDED = "ended"
-TAKEN = (State.MEASURED, State.NOT_COMPARABLE, State.TAKEN, State.WITHDRAWN)
-"""The states of an advice that was followed."""
+_PENDING = "taken"
+"""The word for what was followed, and whose runs do not say enough yet."""
 
 
 def outcomes_of(found: Sequence[Advice]) -> list[Advice]:
@@ -191,7 +204,7 @@ def outcomes_of(found: Sequence[Advice]) -> list[Advice]:
     """
     rows: list[Advice] = []
     for advice in found:
-        if advice.state in TAKEN:
+        if advice.was_followed:
             rows.append(replace(advice, ended=()))
         rows += (
             replace(advice, state=State.CLOSED, comparison=part, ended=())
@@ -209,7 +222,7 @@ def _claimed(amount: Decimal | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SavingSums:
-    """Of advices in one state: USD that were predicted, and measured, while they were followed."""
+    """Of one outcome: USD that were predicted, and measured, while the advice was followed."""
 
     advices: int
     predicted_usd: Decimal
@@ -217,9 +230,11 @@ class SavingSums:
 
 
 def savings_of(rows: Sequence[Advice]) -> dict[str, SavingSums]:
-    """By the word for the state; what one of them has is never added to another."""
-    words = (*(state.value for state in TAKEN), ENDED)
-    by_state = {word: [row for row in rows if _word(row) == word] for word in words}
+    """By the word for the outcome; what one of them has is never added to another."""
+    words = (MEASURED, NOT_COMPARABLE, _PENDING, WITHDRAWN, ENDED)
+    by_state = {
+        word: [row for row in rows if (_outcome(row) or _PENDING) == word] for word in words
+    }
     return {
         state: SavingSums(
             len(found),

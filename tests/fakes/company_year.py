@@ -1,0 +1,284 @@
+"""A year of a made-up company, played by the rule for messages: 30 subjects, a fixed seed.
+
+`python -m tests.fakes.company_year` writes the table of docs/evidence/message-year.md.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+from docs.marked_parts import with_parts
+from sageaudit.domain.advice.advice import Decision, Verb, advice_id
+from sageaudit.domain.advice.month import MONTH_DAYS, month_of
+from sageaudit.domain.alert.alert import Alert, AlertKind
+from sageaudit.domain.alert.decision import AGAIN_AFTER, AlertDecision
+from sageaudit.domain.audit.advised import Advised, Worth
+from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.policy.policy import Policy
+from tests.fakes.advised import Family, head
+from tests.fakes.families import run_summary
+
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "message-year.md"
+SEED = 20_260_101
+FIRST_DAY = datetime(2026, 1, 1, 9, tzinfo=UTC)
+DAYS = 365
+POLICY = Policy()
+_PRICE_CHANGES = ((90, Decimal("1.08")), (273, Decimal("0.95")))
+"""From which day on all dollars are this many times as many."""
+_A_DAY = timedelta(days=1)
+
+
+@dataclass
+class Workload:
+    """One family: how often it runs, what it costs and wastes, and how its team answers.
+
+    `waste` and `trial`: shares of a run's bill. `second_from`: from which day on it has a second
+    waste, of the share `second`. `hung`: days on which a run hangs, costs `hung_times` as much and
+    fails. `yearly_growth`: of its bill. `answer`: what its team does about its first message,
+    `after_days` later; a fix is undone after `undone_days`.
+    """
+
+    name: str
+    every_days: int
+    usd: Decimal
+    waste: Decimal = Decimal(0)
+    trial: Decimal = Decimal(0)
+    second: Decimal = Decimal(0)
+    second_from: int = DAYS
+    hung: frozenset[int] = frozenset()
+    hung_times: int = 8
+    yearly_growth: Decimal = Decimal(0)
+    answer: str = "ignore"
+    after_days: int = 7
+    undone_days: int | None = None
+    fixed_at: datetime | None = None
+    undone_at: datetime | None = None
+
+
+@dataclass
+class Played:
+    """What was sent in the year. `at_floor_usd`: open dollars of subjects at the floor, of which
+    `told_usd` had a message until a day after their run.
+    """
+
+    sent: list[tuple[datetime, AlertDecision]] = field(default_factory=list)
+    running: list[datetime] = field(default_factory=list)
+    runs: int = 0
+    wasted_usd: Decimal = Decimal(0)
+    at_floor_usd: Decimal = Decimal(0)
+    told_usd: Decimal = Decimal(0)
+    repeats: int = 0
+
+
+def company() -> list[list[Workload]]:
+    """30 subjects: 25 families, and 5 pipelines of two to five steps."""
+    random_ = random.Random(SEED)
+    families = [[_workload(random_, f"family-{number:02d}")] for number in range(25)]
+    pipelines = [_pipeline(random_, number) for number in range(5)]
+    return [*families, *pipelines]
+
+
+def _workload(random_: random.Random, name: str) -> Workload:
+    wastes = random_.random() < 0.45
+    answers = ("fix", "fix", "fix", "snooze", "exempt", "accept", "ignore", "ignore")
+    work = Workload(
+        name,
+        every_days=random_.choice((1, 3, 7, 7, 7)),
+        usd=Decimal(round(random_.lognormvariate(2.6, 1.1), 2)).quantize(Decimal("0.01")),
+        waste=Decimal(random_.randint(10, 60)) / 100 if wastes else Decimal(0),
+        trial=Decimal(random_.randint(20, 50)) / 100 if random_.random() < 0.2 else Decimal(0),
+        yearly_growth=Decimal(random_.choice((0, 0, 30, 100))) / 100,
+        answer=random_.choice(answers),
+        after_days=random_.randint(2, 25),
+        undone_days=random_.randint(45, 120) if random_.random() < 0.3 else None,
+    )
+    if random_.random() < 0.25:
+        work.second, work.second_from = Decimal("0.2"), random_.randint(60, 300)
+    if random_.random() < 0.25:
+        work.hung = frozenset(random_.sample(range(30, DAYS), 1))
+    return work
+
+
+def _pipeline(random_: random.Random, number: int) -> list[Workload]:
+    """Its steps run on the same days."""
+    every = random_.choice((2, 7, 7))
+    steps = []
+    for step in range(random_.randint(2, 5)):
+        work = _workload(random_, f"pipeline/pipeline-{number}/step-{step}")
+        work.every_days = every
+        steps.append(work)
+    return steps
+
+
+def play() -> Played:
+    """The year of each subject; none knows of another one."""
+    played = Played()
+    for number, works in enumerate(company()):
+        _play(works, played, random.Random(SEED + number))
+    played.sent.sort(key=lambda one: one[0])
+    return played
+
+
+def _play(works: list[Workload], played: Played, random_: random.Random) -> None:
+    subject, alerts = Family(""), list[tuple[datetime, Alert]]()
+    pending: list[tuple[str, datetime, Decimal]] = []
+    for day in range(DAYS):
+        for step, work in enumerate(works):
+            is_hung = day in work.hung
+            if day % work.every_days and not is_hung:
+                continue
+            ended_at = FIRST_DAY + timedelta(days=day, minutes=20 * step)
+            run = _run(work, day, ended_at, random_, is_hung=is_hung)
+            now = ended_at + timedelta(minutes=5)
+            known = len(subject.past.alerts)
+            decision = subject.heard(run, now, POLICY)
+            played.runs += 1
+            if is_hung:
+                played.running.append(now)
+            for alert in subject.past.alerts[known:] if decision else ():
+                played.repeats += _is_repeat(alert, run, alerts)
+                alerts.append((now, alert))
+            if decision:
+                played.sent.append((now, decision))
+                _answer(work, subject, now)
+            _count(subject, run, now, played, pending)
+    named = [(at, alert.advices) for at, alert in alerts]
+    for advice, ended_at, usd in pending:
+        if any(at <= ended_at + _A_DAY and advice in advices for at, advices in named):
+            played.told_usd += usd
+
+
+def _run(
+    work: Workload, day: int, ended_at: datetime, random_: random.Random, *, is_hung: bool
+) -> AuditSummary:
+    price = next((times for since, times in reversed(_PRICE_CHANGES) if day >= since), Decimal(1))
+    noise = Decimal(random_.randint(85, 115)) / 100
+    usd = work.usd * price * noise * (1 + work.yearly_growth * day / DAYS)
+    is_fixed = _is_fixed(work, ended_at)
+    advised, settings = [], {"P.A": "A" if is_fixed else "old", "P.B": "old"}
+    if work.waste and not is_fixed:
+        advised.append(_advised("A", usd * work.waste))
+    if work.waste and is_fixed:
+        usd *= 1 - work.waste
+    if work.second and day >= work.second_from:
+        advised.append(_advised("B", usd * work.second))
+    if work.trial:
+        advised.append(_advised("T", usd * work.trial, Worth.TRIAL))
+    if is_hung:
+        usd *= work.hung_times
+        advised = [Advised("failed-spend", "", "", Severity.HIGH, Worth.COUNTED, _cents(usd))]
+    facts = run_summary(
+        elapsed_s=Decimal(3600),
+        instance_type="ml.g5.xlarge",
+        instance_count=1,
+        fingerprint="code",
+        phase_s={"Downloading": Decimal(200)},
+        advised=tuple(advised),
+        settings=settings,
+    )
+    status = "Failed" if is_hung else "Completed"
+    name = f"{work.name.rpartition('/')[2]}-{day:03d}"
+    return head(name, ended_at, facts, status=status, total_usd=_cents(usd), family=work.name)
+
+
+def _is_fixed(work: Workload, at: datetime) -> bool:
+    is_undone = work.undone_at is not None and at >= work.undone_at
+    return work.fixed_at is not None and at >= work.fixed_at and not is_undone
+
+
+def _advised(letter: str, usd: Decimal, worth: Worth = Worth.COUNTED) -> Advised:
+    parameter = f"P.{letter}"
+    return Advised(f"rule-{letter}", parameter, letter, Severity.LOW, worth, _cents(usd))
+
+
+def _cents(usd: Decimal) -> Decimal:
+    return usd.quantize(Decimal("0.01"))
+
+
+def _answer(work: Workload, subject: Family, now: datetime) -> None:
+    """What the team does about the first message with its advice A; a fix may be undone once."""
+    at = now + timedelta(days=work.after_days)
+    if work.answer == "fix" and work.fixed_at is None:
+        work.fixed_at = at
+        if work.undone_days:
+            work.undone_at = at + timedelta(days=work.undone_days)
+        return
+    verbs = {"snooze": Verb.SNOOZE, "exempt": Verb.EXEMPT, "accept": Verb.ACCEPT}
+    if work.answer in verbs:
+        one = _advised("A", Decimal(1))
+        last = (at + timedelta(days=90 if work.answer == "exempt" else 30)).date()
+        name = advice_id("1", "", work.name, one)
+        subject.decisions.append(Decision(name, verbs[work.answer], "ana", now, last))
+        work.answer = "ignore"
+
+
+def _is_repeat(alert: Alert, run: AuditSummary, before: list[tuple[datetime, Alert]]) -> bool:
+    """Whether a first message, or one sent again, has only advice of the run that another one of
+    the last 30 days has named.
+    """
+    if alert.kind not in {AlertKind.FIRST, AlertKind.AGAIN}:
+        return False
+    recent = [one for at, one in before if alert.at - at < AGAIN_AFTER]
+    named = {name for one in recent for name in one.advices}
+    advised = run.advised or ()
+    own = {advice_id("1", "", run.family, one) for one in advised if one.worth is alert.worth}
+    return bool(own) and own <= named
+
+
+def _count(
+    subject: Family,
+    run: AuditSummary,
+    now: datetime,
+    played: Played,
+    pending: list[tuple[str, datetime, Decimal]],
+) -> None:
+    """The dollars of the run, and those that are open while its subject is at the floor."""
+    advices = subject.decided_by
+    opened = [one for one in advices.values() if one.is_open and one.worth is Worth.COUNTED]
+    is_at_floor = month_of(opened, Worth.COUNTED, now).total >= POLICY.floor_usd
+    for one in run.advised or ():
+        if one.worth is not Worth.COUNTED or one.amount is None:
+            continue
+        played.wasted_usd += one.amount
+        name = advice_id("1", "", run.family, one)
+        if is_at_floor and name in advices and advices[name].is_open:
+            played.at_floor_usd += one.amount
+            pending.append((name, run.ended_at, one.amount))
+
+
+def table(played: Played) -> Iterator[str]:
+    """The rows of the page."""
+    words = [*(kind.value for kind in AlertKind), "running"]
+    events = [(at, decision.kind.value) for at, decision in played.sent]
+    events += [(at, "running") for at in played.running]
+    yield "| quarter | messages | " + " | ".join(words) + " |"
+    yield "|---|--:|" + "--:|" * len(words)
+    for quarter in range(4):
+        counts = Counter(kind for at, kind in events if (at.month - 1) // 3 == quarter)
+        cells = " | ".join(str(counts[word]) for word in words)
+        yield f"| {quarter + 1} | {counts.total()} | {cells} |"
+    counts = Counter(kind for _, kind in events)
+    cells = " | ".join(str(counts[word]) for word in words)
+    yield f"| year | {counts.total()} | {cells} |"
+    share = 100 * played.told_usd / played.at_floor_usd
+    yield ""
+    yield f"- {played.runs:,} runs, ${played.wasted_usd:,.0f} avoidable or lost."
+    yield (
+        f"- ${played.at_floor_usd:,.0f} of it was open while its subject was at the floor;"
+        f" {share:.1f}% of that had a message within a day after its run."
+    )
+    yield f"- {played.repeats} repeats: no advice had a second message within {MONTH_DAYS} days."
+
+
+def page(text: str, rows: str) -> str:
+    """The page with these rows."""
+    return with_parts(text, {"year": rows})
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), "\n".join(table(play()))))
