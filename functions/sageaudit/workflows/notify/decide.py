@@ -16,10 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from itertools import islice, takewhile
 
-from sageaudit.domain.advice.advice import MOST_RUNS, Advice, State, advice_id, advices_of
-from sageaudit.domain.advice.comparison import find_cost_spike
+from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.advice.month import Month, month_of
 from sageaudit.domain.alert.alert import (
     Alert,
@@ -31,12 +29,10 @@ from sageaudit.domain.alert.audit_figures import why_never
 from sageaudit.domain.alert.decision import AlertCase, AlertDecision, no_alert
 from sageaudit.domain.alert.rule import NOTHING_FOUND, alerts_by, decide
 from sageaudit.domain.alert.subject import MessageSubject
-from sageaudit.domain.audit.advised import Advised, Worth
+from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Destination, Subject
 from sageaudit.errors import Malformed, Throttled, Unavailable, reading
@@ -44,6 +40,7 @@ from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import MessageCard
 from sageaudit.ports import History
 from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.workflows.notify.case import read_case, shown_subject
 from sageaudit.workflows.notify.job_lines import (
     FIRST_VERSION,
     is_line_due,
@@ -56,8 +53,6 @@ TRIES = 8
 """The messages of a family are written by one process at a time; each try means another one was."""
 LOOK_BACK = timedelta(days=30)
 LONG_AGO = "it ended more than 30 days ago"
-_RUNS_BACK = timedelta(days=365)
-_PAGE = 100
 
 
 def notify(
@@ -142,12 +137,14 @@ def _alert_plan(run: _Run, deps: NotifyDependencies) -> Plan:
     """The alert, if there is one; a pipeline learns of a step that is advised something."""
     head, now = run.head, run.now
     past = run.past.with_step(head.family) if run.subject.advised else run.past
-    case = _case(run.subject, head, past, deps, now)
+    case = read_case(run.subject, head, past, deps, now)
     decision = decide(case, past.last)
     if decision.quiet:
         return Plan(decision, past)
     decision = _completed(run.key, decision, case, deps)
-    shown = _shown(run.subject, case.advices, head, is_worse=decision.kind is AlertKind.WORSE)
+    shown = shown_subject(
+        run.subject, case.advices, head, is_worse=decision.kind is AlertKind.WORSE
+    )
     card = card_of(shown, decision, deps.place)
     routed = _routed(shown, card, decision, run.key, deps)
     decision = replace(decision, to=_destination(decision, routed, deps.policy))
@@ -242,71 +239,6 @@ def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
     with reading("detail of the run"):
         detail = deps.history.detail(key)
     return detail.tags if detail else {}
-
-
-def _case(
-    subject: MessageSubject,
-    head: AuditSummary,
-    past: PastAlerts,
-    deps: NotifyDependencies,
-    now: datetime,
-) -> AlertCase:
-    """What a decision about this audit rests on: it is read here."""
-    own = replace(head, purchase=head.purchase or Purchase.ON_DEMAND, advised=subject.advised)
-    runs, read_from = _runs(head, past.steps, deps.history, now)
-    advices = advices_of([own, *runs], deps.decisions.decisions(), now)
-    by_id = {one.id: one for one in advices}
-    same_family = [run for run in runs if run.family == head.family]
-    return AlertCase(
-        family=head.family,
-        figures=_shown(subject, by_id, head).figures,
-        found=[advice_id(head.account, head.region, head.family, one) for one in subject.advised],
-        advices=by_id,
-        spike=find_cost_spike(own, same_family, deps.policy),
-        alerts=[one for one in past.alerts if one.holds],
-        policy=deps.policy,
-        now=now,
-        read_from=read_from,
-    )
-
-
-def _runs(
-    head: AuditSummary, steps: Sequence[str], history: History, now: datetime
-) -> tuple[list[AuditSummary], datetime]:
-    """The other runs of the family, or of all steps of its pipeline, of a year; and from when on
-    all of them were read.
-    """
-    since = now - _RUNS_BACK
-    families = {head.family, *steps}
-    most, found, read_from = MOST_RUNS // len(families), list[AuditSummary](), since
-    for family in sorted(families):
-        query = RunQuery.of_family(head.account, head.region, family)
-        with reading("runs of the family"):
-            newest = islice(history.runs(query, page_size=_PAGE), most)
-            runs = list(takewhile(lambda run: run.ended_at >= since, newest))
-        if len(runs) == most:
-            read_from = max(read_from, runs[-1].ended_at)
-        found += (run for run in runs if run.key != head.key)
-    return found, read_from
-
-
-def _shown(
-    subject: MessageSubject,
-    advices: Mapping[str, Advice],
-    head: AuditSummary,
-    *,
-    is_worse: bool = False,
-) -> MessageSubject:
-    """The audit without what no message includes now; what is silenced is included if worse."""
-
-    def silent(advised: Advised) -> Advice | None:
-        advice = advices.get(advice_id(head.account, head.region, head.family, advised))
-        if advice is None or advice.is_open or (is_worse and advice.is_sent_if_worse):
-            return None
-        is_over = advice.state is State.CLOSED and advice.comparison is None
-        return None if is_over else advice
-
-    return subject.without(silent)
 
 
 def _why_never(version: int, subject: MessageSubject, policy: Policy) -> str | None:
