@@ -2,6 +2,7 @@
 
 import json
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -133,6 +134,21 @@ REFUSALS: list[tuple[list[str], tuple[Any, ...], int, str, str]] = [
     (LISTS, ("InvalidSignatureException", "Signature expired: 2026 is now earlier"), 4, "", STALE),
     (LISTS, ("InvalidSignatureException", "Signature not yet current: 2026"), 4, "", STALE),
 ]
+
+
+def test_an_automl_job_is_scanned_with_what_it_launched(
+    account: LiveAccount, run: Run, history: Path
+) -> None:
+    """Twelve jobs of three kinds are one family, and its own audit adds nothing to their sum."""
+    arn = account.automl()
+    days = ("--since", "2026-05-01", "--until", "2026-05-31")
+    done = run("scan", *days, "--history", history, "--output", "json")
+    assert done.exit_code == 0, done.stderr
+    [family] = document(done)["ranking"]["families"]
+    assert (family["name"], family["jobs"]) == (arn, 12)
+    listed = run("history", *days, "--all", "--history", history, "--output", "json")
+    kinds = Counter(row["kind"] for row in json.loads(listed.stdout)["rows"])
+    assert kinds == {"automl": 1, "processing": 4, "training": 4, "transform": 4}
 
 
 @pytest.mark.parametrize(("operations", "refusal", "exit_code", "shown", "said"), REFUSALS)
