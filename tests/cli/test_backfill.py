@@ -104,6 +104,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Itera
         for kind in JobKind:
             rows: Mapping[str, Any] = {f"{kind.row.prefix}JobSummaries": []}
             calls.answer(f"sagemaker:{kind.row.list_call}", lambda *_, rows=rows: rows)
+        calls.answer("sagemaker:ListCandidatesForAutoMLJob", lambda *_: {"Candidates": []})
         made.swept(ACCOUNT, OTHER, entries.ACCOUNT)
         made.has(*(listed(f"job-{number:02}", NOW - (50 - number) * DAY) for number in range(12)))
         yield made
@@ -111,6 +112,16 @@ def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Itera
 
 def test_it_calls_what_it_declares(deployed: Deployed, tmp_path: Path) -> None:
     """Jobs are sent, and nothing is written; a file is written, and no job is asked for."""
+    automl = {
+        "AutoMLJobName": "churn",
+        "AutoMLJobArn": f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:automl-job/churn",
+        "AutoMLJobStatus": "Completed",
+        "CreationTime": NOW - 41 * DAY,
+        "EndTime": NOW - 40 * DAY,
+        "LastModifiedTime": NOW - 40 * DAY,
+    }
+    answers = deployed.stack.calls
+    answers.answer("sagemaker:ListAutoMLJobs", lambda *_: {"AutoMLJobSummaries": [automl]})
     deployed.stack.calls.made.clear()
     assert deployed("--since", "60d", "--yes", "--per-minute", "6000").exit_code == 0
     needs = permissions.CHANGING["backfill"]

@@ -56,6 +56,7 @@ def described(kind: JobKind) -> dict[str, Any]:
         JobKind.PROCESSING: {"ProcessingResources": {"ClusterConfig": cluster}},
         JobKind.TRANSFORM: {"TransformResources": cluster},
         JobKind.TUNING: {"TrainingJobStatusCounters": {"Completed": 1}},
+        JobKind.AUTOML: {"EndTime": ENDED},
     }
     return {
         f"{prefix}JobName": f"{kind.value}-1",
@@ -72,7 +73,7 @@ def described(kind: JobKind) -> dict[str, Any]:
 def summary(kind: JobKind) -> dict[str, Any]:
     """List's row of that job."""
     row = {key: value for key, value in described(kind).items() if not key.endswith("Config")}
-    return row | {f"{kind.row.prefix}EndTime": ENDED}
+    return row | {kind.row.end_key: ENDED}
 
 
 def describe(kind: JobKind) -> Callable[[str, Mapping[str, Any]], Mapping[str, Any]]:
@@ -102,6 +103,11 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
             "sagemaker:ListTrainingJobsForHyperParameterTuningJob",
             lambda *_: {"TrainingJobSummaries": [summary(JobKind.TRAINING)]},
         )
+        step = {"CandidateStepArn": arn(JobKind.PROCESSING), "CandidateStepName": "processing-1"}
+        made.answer(
+            "sagemaker:ListCandidatesForAutoMLJob",
+            lambda *_: {"Candidates": [{"CandidateSteps": [step]}]},
+        )
         made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
         made.answer("ce:GetCostAndUsage", lambda *_: {"ResultsByTime": [{"Groups": []}]})
         made.answer(
@@ -130,7 +136,8 @@ def called(calls: AwsCalls) -> set[str]:
     return calls.names - FREE
 
 
-JOB_WORDS = (("training-1", "--region", REGION), (arn(JobKind.TRANSFORM),), (arn(JobKind.TUNING),))
+_BY_ARN = (JobKind.TRANSFORM, JobKind.TUNING, JobKind.AUTOML)
+JOB_WORDS = (("training-1", "--region", REGION), *((arn(kind),) for kind in _BY_ARN))
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_followed_advice_is_measured(run: Run, company: Path) -> None:
     measured = {
         row["change"]: row
         for row in answered(run, "savings --output json", company).document()["rows"]
-        if row["state"] == "measured"
+        if row["outcome"] == "measured"
     }
     row = measured["ResourceConfig.InstanceType = ml.g4dn.2xlarge"]
     assert row["before_usd"] > 4 * row["after_usd"]
@@ -124,19 +124,19 @@ def test_undone_advice_was_measured_and_is_open_again(
             if job.read_at > before:
                 break
 
-    def state(history: Path) -> str:
+    def found(history: Path) -> tuple[str, str | None]:
         rows = answered(run, "advice list --all --output json", history).document()["rows"]
         change = "ResourceConfig.InstanceType = ml.m5.4xlarge"
-        [found] = [row["state"] for row in rows if row["change"] == change]
-        return str(found)
+        [row] = [row for row in rows if row["change"] == change]
+        return row["state"], row["outcome"]
 
-    assert state(company) == "open"
+    assert found(company)[0] == "open"
     saved = answered(run, "savings --output json", company).document()["rows"]
-    [ended] = [row for row in saved if row["state"] == "ended"]
+    [ended] = [row for row in saved if row["outcome"] == "ended"]
     assert ended["change"].endswith("ml.m5.4xlarge")
     assert ended["measured_usd"] > 50
     monkeypatch.setattr(asking, "now", lambda: before)
-    assert state(earlier) == "measured"
+    assert found(earlier) == ("taken", "measured")
 
 
 def test_the_made_up_share_of_the_samples_is_that_of_the_readme(run: Run) -> None:

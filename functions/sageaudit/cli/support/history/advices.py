@@ -27,7 +27,7 @@ from sageaudit.queries.window import window
 
 SINCE = f"{LOOK_BACK_DAYS}d"
 _ZERO = Decimal(0)
-OWN_MONTH_USD, OWN_JOB_USD = Decimal("6.45"), Decimal("0.00068")
+OWN_MONTH_USD, OWN_JOB_USD = Decimal("6.47"), Decimal("0.00068")
 """What a deployment costs a month and a job: the table of docs/before-you-deploy.md."""
 OWN_AUDIT_USD = Decimal("0.00036")
 """The same of a job that was not watched while it ran."""
