@@ -3,8 +3,11 @@
 A new row is tested here without a test of its own.
 """
 
+import json
+import random
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,6 +52,17 @@ SAMPLES: Mapping[KeptAs, Any] = {
     KeptAs.RULE: "own-rule",
 }
 """A value of each form; words of AWS are in STATES_OF."""
+OTHERS: Mapping[KeptAs, Any] = {
+    KeptAs.CHANNEL: "code",
+    KeptAs.ARN: "arn:aws:sagemaker:us-east-1:444455556666:processing-job/own",
+}
+"""Other values of some: a script's channel, and a job in the account of the image above."""
+LISTS = {"TrainingPlanArns": ["arn:aws:sagemaker:us-east-1:111122223333:training-plan/x"]}
+UNTOLD = {
+    ("phases", "BillableTimeInSeconds"): "of a repeated download: test_phases.py",
+    ("purchase", "ResourceConfig.InstanceGroups[].InstanceGroupName"): "read with its group",
+}
+"""Paths that make no difference in these answers, and why they are kept."""
 STATES_OF = {
     "Status": "Uploading",
     "InputMode": "Pipe",
@@ -69,6 +83,11 @@ SHOWN_BY = {"groups_unknown": "InstanceType"}
 _METRIC = {"FinalMetricDataList[].MetricName": KeptAs.METRIC}
 """A trial's objective is one of its metrics."""
 SHAPES = api_model().shapes
+RECORDED = [
+    json.loads(path.read_text("utf-8"))["describe"]
+    for path in sorted((Path(__file__).parents[3] / "local" / "recordings").glob("*.json"))
+    if not path.name.startswith("tuning-set")
+]
 CASES = [
     pytest.param(kind, row, id=f"{kind}-{row.field}") for kind, rows in ROWS.items() for row in rows
 ]
@@ -97,8 +116,10 @@ class Watched(Mapping[str, Any]):
         return len(self._answer)
 
 
-def sample(kind: JobKind, paths: Paths) -> dict[str, Any]:
-    """An answer that has a value at each of these paths."""
+def sample(kind: JobKind, paths: Paths, *, ended: bool = False) -> dict[str, Any]:
+    """An answer that has a value at each of these paths; of an `ended` phase with OTHERS."""
+    values = {**SAMPLES, **(OTHERS if ended else {})}
+    states = STATES_OF | ({"Status": "Completed"} if ended else {})
     answer: dict[str, Any] = {DERIVED: DERIVED_OF_IT}
     for path, kept in {kind.row.name_key: KeptAs.JOB, **_METRIC, **paths}.items():
         *sections, key = path.split(".")
@@ -107,7 +128,7 @@ def sample(kind: JobKind, paths: Paths) -> dict[str, Any]:
             name = section.removesuffix("[]")
             inner = place.setdefault(name, {} if name == section else [{}])
             place = inner if name == section else inner[0]
-        place[key] = STATES_OF.get(key) if kept is KeptAs.STATE else SAMPLES[kept]
+        place[key] = states.get(key) if kept is KeptAs.STATE else LISTS.get(key, values[kept])
         if kept is KeptAs.PULL:
             place["Status"] = "Downloading"
     return {**answer, kind.row.status_key: "Failed"}
@@ -126,11 +147,24 @@ def in_answers(kind: JobKind, path: str) -> bool:
     return True
 
 
+def samples(kind: JobKind, paths: Paths) -> Iterator[dict[str, Any]]:
+    """Answers with all of these paths, with each alone, with some of them, and those recorded."""
+    yield sample(kind, paths)
+    for path, kept in paths.items():
+        yield sample(kind, {path: kept})
+    rng = random.Random(7)
+    for number in range(200):
+        some = {path: kept for path, kept in paths.items() if rng.random() < 0.6}
+        yield sample(kind, some, ended=bool(number % 2))
+    yield from (one for one in RECORDED if kind.row.name_key in one)
+
+
 @pytest.mark.parametrize(("kind", "row"), CASES)
 def test_a_row_reads_nothing_but_what_it_keeps(kind: JobKind, row: Row[Any]) -> None:
     """Else a value might never arrive, since all that no row keeps is dropped."""
     asked: set[str] = set()
-    row.read(Watched(sample(kind, row.keeps), asked))
+    for answer in samples(kind, row.keeps):
+        row.read(Watched(answer, asked))
     sections = {path.rsplit(".", depth)[0] for path in row.keeps for depth in range(9)}
     known = {*row.keeps, *sections, *(section.removesuffix("[]") for section in sections)}
     assert [path for path in sorted(asked - known) if in_answers(kind, path)] == []
@@ -146,6 +180,32 @@ def test_a_row_arrives(kind: JobKind, row: Row[Any]) -> None:
         path: kept for path, kept in row.keeps.items() if path.endswith(SHOWN_BY.get(row.field, ""))
     }
     assert getattr(parse(sample(kind, paths), {}), row.field) != unset
+
+
+def without(answer: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """The answer, whose value at this path is not there."""
+    first, _, rest = path.partition(".")
+    key = first.removesuffix("[]")
+    if not rest or key not in answer or answer[key] is None:
+        return {name: value for name, value in answer.items() if name != key or rest}
+    inner = answer[key]
+    less = [without(one, rest) for one in inner] if key != first else without(inner, rest)
+    return {**answer, key: less}
+
+
+@pytest.mark.parametrize(("kind", "row"), CASES)
+def test_each_path_that_a_row_keeps_tells_something(kind: JobKind, row: Row[Any]) -> None:
+    """Without it the field has another value, in one answer at least: so none is kept in vain, and
+    none can be lost without a failing test.
+    """
+    answers = [*samples(kind, row.keeps)]
+    silent = [
+        path
+        for path in row.keeps
+        if (row.field, path) not in UNTOLD
+        and all(row.read(one) == row.read(without(one, path)) for one in answers)
+    ]
+    assert silent == [], (kind.value, row.field, silent)
 
 
 @pytest.mark.parametrize("kind", JobKind)

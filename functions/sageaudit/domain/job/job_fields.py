@@ -65,17 +65,22 @@ def _hints(answer: Answer) -> Hints:
     return hints.restored(fields.section(fields.section(answer, DERIVED), "Hints"))
 
 
-def _run_of(kind: JobKind, answer: Answer) -> tuple[datetime | None, datetime | None]:
-    """Start and end; a training job's transitions stand in for times that it lacks."""
-    begun, over = phases.run_of(fields.items(answer, "SecondaryStatusTransitions"))
-    start = fields.time(answer, kind.row.start_key) or begun
-    return start, fields.time(answer, kind.row.end_key) or (over if start else None)
+def _start(kind: JobKind, answer: Answer) -> datetime | None:
+    """A training job's transitions stand in for a time that it lacks, as for its end."""
+    begun, _ = phases.run_of(fields.items(answer, "SecondaryStatusTransitions"))
+    return fields.time(answer, kind.row.start_key) or begun
+
+
+def _end(kind: JobKind, answer: Answer) -> datetime | None:
+    _, over = phases.run_of(fields.items(answer, "SecondaryStatusTransitions"))
+    end = fields.time(answer, kind.row.end_key)
+    return over if end is None and over and _start(kind, answer) else end
 
 
 def _phases(kind: JobKind, answer: Answer) -> tuple[Phase, ...]:
     transitions = fields.items(answer, "SecondaryStatusTransitions")
     billable_s = fields.count(answer, "BillableTimeInSeconds")
-    start, end = _run_of(kind, answer)
+    start, end = _start(kind, answer), _end(kind, answer)
     found = phases.from_transitions(transitions, start, end, billable_s)
     if kind.row.whole_run and start is not None and not any(phase.billed for phase in found):
         created = fields.time(answer, "CreationTime")
@@ -86,7 +91,9 @@ def _phases(kind: JobKind, answer: Answer) -> tuple[Phase, ...]:
 def _common(kind: JobKind) -> Iterator[Row[Any]]:
     """The rows of every kind."""
     row = kind.row
-    run = {row.start_key: KeptAs.TIME, row.end_key: KeptAs.TIME, **_TRANSITIONS}
+    in_steps = kind is JobKind.TRAINING
+    start = {row.start_key: KeptAs.TIME, **(_TRANSITIONS if in_steps else {})}
+    end = {row.end_key: KeptAs.TIME, **(start if in_steps else {})}
     yield _row("name", row.name_key, KeptAs.JOB, fields.text)
     yield _row("arn", row.arn_key, KeptAs.ARN, fields.text)
     yield _row("status", row.status_key, KeptAs.STATE, fields.text)
@@ -96,16 +103,20 @@ def _common(kind: JobKind) -> Iterator[Row[Any]]:
     parents = dict.fromkeys(PARENT_KEYS.keys() - {row.arn_key}, KeptAs.ARN)
     yield Row("parent", parents, lambda answer: _parent(kind, answer))
     yield Row("hints", {}, _hints)
-    yield Row("started_at", run, lambda answer: _run_of(kind, answer)[0])
-    yield Row("ended_at", run, lambda answer: _run_of(kind, answer)[1])
-    billed = {"CreationTime": KeptAs.TIME, "BillableTimeInSeconds": KeptAs.COUNT}
-    yield Row("phases", {**run, **billed}, lambda answer: _phases(kind, answer))
+    yield Row("started_at", start, lambda answer: _start(kind, answer))
+    yield Row("ended_at", end, lambda answer: _end(kind, answer))
+    if row.whole_run:
+        whole = {"CreationTime": KeptAs.TIME, **start, **end, **(_PHASES if in_steps else {})}
+        yield Row("phases", whole, lambda answer: _phases(kind, answer))
 
 
 _TRANSITIONS = {
     "SecondaryStatusTransitions[].Status": KeptAs.STATE,
     "SecondaryStatusTransitions[].StartTime": KeptAs.TIME,
+}
+_PHASES = {
     "SecondaryStatusTransitions[].EndTime": KeptAs.TIME,
+    "BillableTimeInSeconds": KeptAs.COUNT,
 }
 _INSTANCES = {"InstanceType": KeptAs.TYPE, "InstanceCount": KeptAs.COUNT}
 _SELECTED = {
@@ -206,7 +217,10 @@ _OF_KIND: Mapping[JobKind, tuple[Row[Any], ...]] = {
         _row("checkpointed", "CheckpointConfig.S3Uri", KeptAs.ADDRESS, fields.has),
         Row(
             "left_artifact",
-            {"ModelArtifacts.S3ModelArtifacts": KeptAs.GIVEN, **_TRANSITIONS},
+            {
+                "ModelArtifacts.S3ModelArtifacts": KeptAs.GIVEN,
+                "SecondaryStatusTransitions[].Status": KeptAs.STATE,
+            },
             describe_parts.left_artifact,
         ),
         Row(
@@ -247,7 +261,10 @@ _OF_KIND: Mapping[JobKind, tuple[Row[Any], ...]] = {
         _row("output_compression", "OutputDataConfig.CompressionType", KeptAs.STATE, fields.text),
         Row(
             "metric_names",
-            {"AlgorithmSpecification.MetricDefinitions[].Name": KeptAs.METRIC, **_LAST_METRICS},
+            {
+                "AlgorithmSpecification.MetricDefinitions[].Name": KeptAs.METRIC,
+                "FinalMetricDataList[].MetricName": KeptAs.METRIC,
+            },
             describe_parts.metric_names,
         ),
         Row("final_metrics", _LAST_METRICS, describe_parts.final_metrics),
