@@ -5,7 +5,7 @@ A new row is tested here without a test of its own.
 
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,12 @@ OTHERS: Mapping[KeptAs, Any] = {
 LISTS = {"TrainingPlanArns": ["arn:aws:sagemaker:us-east-1:111122223333:training-plan/x"]}
 UNTOLD = {
     ("phases", "BillableTimeInSeconds"): "of a repeated download: test_phases.py",
-    ("purchase", "ResourceConfig.InstanceGroups[].InstanceGroupName"): "read with its group",
+    **{
+        ("purchase", path): "the selected type, as for `groups`"
+        for row in ROWS[JobKind.TRAINING]
+        for path in row.keeps
+        if row.field == "groups"
+    },
 }
 """Paths that make no difference in these answers, and why they are kept."""
 STATES_OF = {
@@ -116,8 +121,12 @@ class Watched(Mapping[str, Any]):
         return len(self._answer)
 
 
-def sample(kind: JobKind, paths: Paths, *, ended: bool = False) -> dict[str, Any]:
-    """An answer that has a value at each of these paths; of an `ended` phase with OTHERS."""
+def sample(
+    kind: JobKind, paths: Paths, *, null: Collection[str] = (), ended: bool = False
+) -> dict[str, Any]:
+    """An answer that has a value at each of these paths, but null at some; of an `ended` phase with
+    OTHERS.
+    """
     values = {**SAMPLES, **(OTHERS if ended else {})}
     states = STATES_OF | ({"Status": "Completed"} if ended else {})
     answer: dict[str, Any] = {DERIVED: DERIVED_OF_IT}
@@ -129,7 +138,9 @@ def sample(kind: JobKind, paths: Paths, *, ended: bool = False) -> dict[str, Any
             inner = place.setdefault(name, {} if name == section else [{}])
             place = inner if name == section else inner[0]
         place[key] = states.get(key) if kept is KeptAs.STATE else LISTS.get(key, values[kept])
-        if kept is KeptAs.PULL:
+        if path in null:
+            place[key] = None
+        elif kept is KeptAs.PULL:
             place["Status"] = "Downloading"
     return {**answer, kind.row.status_key: "Failed"}
 
@@ -154,8 +165,10 @@ def samples(kind: JobKind, paths: Paths) -> Iterator[dict[str, Any]]:
         yield sample(kind, {path: kept})
     rng = random.Random(7)
     for number in range(200):
-        some = {path: kept for path, kept in paths.items() if rng.random() < 0.6}
+        gone = {path for path in paths if rng.random() < 0.4}
+        some = {path: kept for path, kept in paths.items() if path not in gone}
         yield sample(kind, some, ended=bool(number % 2))
+        yield sample(kind, paths, null=gone, ended=bool(number % 2))
     yield from (one for one in RECORDED if kind.row.name_key in one)
 
 
