@@ -10,9 +10,10 @@ import ast
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+
+from tools.house.sizes import imports
 
 ROOT = Path(__file__).parent.parent
 _MOST = 24
@@ -58,7 +59,7 @@ def _users() -> dict[Path, set[Path]]:
     names = {_name(path): path for path in files}
     users: dict[Path, set[Path]] = defaultdict(set)
     for path in files:
-        for name in _imports(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        for name in imports(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
             if name in names:
                 users[names[name]].add(path)
     return users
@@ -67,15 +68,6 @@ def _users() -> dict[Path, set[Path]]:
 def _name(path: Path) -> str:
     parts = path.parts[1:] if path.parts[0] == "functions" else path.parts
     return ".".join(parts).removesuffix(".py")
-
-
-def _imports(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def main() -> int:
