@@ -67,14 +67,18 @@ def _hints(answer: Answer) -> Hints:
 
 def _start(kind: JobKind, answer: Answer) -> datetime | None:
     """A training job's transitions stand in for a time that it lacks, as for its end."""
-    begun, _ = phases.run_of(fields.items(answer, "SecondaryStatusTransitions"))
-    return fields.time(answer, kind.row.start_key) or begun
+    return fields.time(answer, kind.row.start_key) or _run_of_transitions(answer)[0]
 
 
 def _end(kind: JobKind, answer: Answer) -> datetime | None:
-    _, over = phases.run_of(fields.items(answer, "SecondaryStatusTransitions"))
-    end = fields.time(answer, kind.row.end_key)
-    return over if end is None and over and _start(kind, answer) else end
+    if (end := fields.time(answer, kind.row.end_key)) is not None:
+        return end
+    over = _run_of_transitions(answer)[1]
+    return over if over and _start(kind, answer) else None
+
+
+def _run_of_transitions(answer: Answer) -> tuple[datetime | None, datetime | None]:
+    return phases.run_of(fields.items(answer, "SecondaryStatusTransitions"))
 
 
 def _phases(kind: JobKind, answer: Answer) -> tuple[Phase, ...]:
