@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from sageaudit.domain.audit.document import AuditDocument
 from tests.labelled.audits import audited_file, audited_in_turn
 
 _JOBS = Path(__file__).parent / "simulated_jobs" / "jobs.jsonl.xz"
@@ -41,21 +43,29 @@ class Counted:
 @cache
 def by_kind() -> dict[str, Counted]:
     """The sums of each kind of waste; last, `together`."""
-    cases = list(_cases())
-    kinds = sorted({kind for kind, _ in cases})
-    sums = {kind: _sum([one for of, one in cases if of == kind]) for kind in kinds}
-    return {**sums, "together": _sum([one for _, one in cases])}
+    counted = list(_counted())
+    kinds = sorted({kind for kind, _ in counted})
+    sums = {kind: _sum([one for of, one in counted if of == kind]) for kind in kinds}
+    return {**sums, "together": _sum([one for _, one in counted])}
 
 
-def _cases() -> Iterator[tuple[str, Counted]]:
-    lines = lzma.decompress(_JOBS.read_bytes()).decode().splitlines()
-    for case in map(json.loads, lines):
-        recordings = case["recordings"]
-        alone = len(recordings) == 1 or case["name"] == _ONE_NAME
-        done = map(audited_file, recordings) if alone else audited_in_turn(recordings)
-        documents = list(done)
+def cases() -> Iterator[dict[str, Any]]:
+    """Each case as its author wrote it; the README names its keys."""
+    yield from map(json.loads, lzma.decompress(_JOBS.read_bytes()).decode().splitlines())
+
+
+def documents(case: dict[str, Any]) -> list[AuditDocument]:
+    """The audits of a case's runs, in their order."""
+    recordings = case["recordings"]
+    alone = len(recordings) == 1 or case["name"] == _ONE_NAME
+    return [*map(audited_file, recordings)] if alone else audited_in_turn(recordings)
+
+
+def _counted() -> Iterator[tuple[str, Counted]]:
+    for case in cases():
+        audited = documents(case)
         counted, possible = (
-            sum((one[key] or Decimal(0) for one in documents for key in keys), Decimal(0))
+            sum((one[key] or Decimal(0) for one in audited for key in keys), Decimal(0))
             for keys in (("avoidable_usd", "lost_usd"), ("possible_usd",))
         )
         proven = Decimal(str(case["proven_usd"]))
@@ -65,8 +75,8 @@ def _cases() -> Iterator[tuple[str, Counted]]:
         yield case["kind"], Counted(1, proven, most, counted, right, possible, over)
 
 
-def _sum(cases: list[Counted]) -> Counted:
-    parts = zip(*(vars(one).values() for one in cases), strict=True)
+def _sum(counted: list[Counted]) -> Counted:
+    parts = zip(*(vars(one).values() for one in counted), strict=True)
     return Counted(*map(sum, parts))  # type: ignore[arg-type]
 
 

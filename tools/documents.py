@@ -1,0 +1,82 @@
+"""The documents of every recorded and labelled job, to compare before and after a change.
+
+`python -m tools.documents OUT.json` audits them all and writes their documents by name.
+`python -m tools.documents BEFORE.json AFTER.json` prints what differs, and exits with 1 if anything
+does. The digest of the ruleset is left out, as it changes with any line of a rule.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sageaudit.adapters.files.exact_json import to_json
+from sageaudit.domain.audit.document import AuditDocument
+from tests.fakes import recorded
+from tests.labelled import audits, simulated
+
+MOST_SHOWN = 40
+_RULESET = "audit.ruleset"
+
+
+def documents() -> Iterator[tuple[str, AuditDocument]]:
+    """Names and documents: recordings, stories of each day, experts' jobs, simulated jobs."""
+    for one in recorded.everything():
+        yield f"recorded/{one.file}", one.document
+    for job in audits.of_stories():
+        yield f"story/{job.name}", job.document
+    for scenario in audits.scenarios():
+        for number, document in enumerate(audits.of_scenario(scenario.name)):
+            yield f"expert/{scenario.name}/{number}", document
+    for case in simulated.cases():
+        for number, document in enumerate(simulated.documents(case)):
+            yield f"simulated/{case['name']}/{number}", document
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, object]]:
+    """The plain values within, by their paths; an empty list or object is one."""
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    parts = [(f"{path}.{key}".removeprefix("."), part) for key, part in inner]
+    if not parts:
+        yield path, value
+    for name, part in parts:
+        yield from leaves(part, name)
+
+
+def differences(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
+    """A line for each value that is another one, or is on one side alone."""
+    for name in sorted({*before, *after}):
+        old, new = (dict(leaves(side.get(name))) for side in (before, after))
+        for path in sorted({*old, *new} - {_RULESET}):
+            if path not in old or path not in new or old[path] != new[path]:
+                yield f"{name} {path}: {old.get(path, '(absent)')} -> {new.get(path, '(absent)')}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Writes one file, or compares two."""
+    paths = [Path(argument) for argument in arguments]
+    if len(paths) == 1:
+        written = dict(documents())
+        paths[0].write_text(to_json(written), encoding="utf-8")
+        print(f"{len(written)} documents")
+        return 0
+    before, after = (
+        json.loads(path.read_text(encoding="utf-8"), parse_float=str) for path in paths
+    )
+    found = list(differences(before, after))
+    print(*islice(found, MOST_SHOWN), f"{len(found)} values differ", sep="\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
