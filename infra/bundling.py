@@ -20,7 +20,6 @@ from pathlib import Path
 
 from infra import byte_code, file_tree, left_out
 from sageaudit.adapters.files import policy_file, stored_policy
-from sageaudit.adapters.lambda_runtime import init
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy
 from sageaudit.rules import version
@@ -42,7 +41,6 @@ NOT_ON_LAMBDA = (
 """Parts of the package that no handler imports: the command line and what only it uses."""
 
 
-METHODS = f"sageaudit/{init.METHODS.relative_to(FUNCTIONS / 'sageaudit')}"
 _KINDS = frozenset({".py", ".json", ".css", ".js"})
 """Of files that are code, or read as package data."""
 POLICY = ROOT / "policy.toml"
@@ -119,7 +117,6 @@ def stage(target: Target, policy: Policy) -> Asset:
         _assemble(new, wheels, ours, made)
         if compiler is not None:
             byte_code.compile_folder(new, compiler)
-            byte_code.compile_methods(new, started(ours), METHODS, compiler)
         file_tree.set_modes(new)
 
     folder = _kept(f"asset-{target.name}", digest, build)
@@ -158,16 +155,6 @@ def code() -> Iterator[Path]:
         needed = not any(path.is_relative_to(folder) for folder in left_out)
         if needed and path.is_file() and path.suffix in _KINDS:
             yield path
-
-
-def started(ours: list[Path]) -> list[str]:
-    """The modules that are imported as the functions start: the handlers, and every rule."""
-    names = [path.relative_to(FUNCTIONS).with_suffix("") for path in ours if path.suffix == ".py"]
-    return [
-        ".".join(name.parts)
-        for name in names
-        if name.name == "handler" or "rules" in name.parts[:2]
-    ]
 
 
 def _assemble(folder: Path, wheels: Path, code: list[Path], made: Mapping[str, str]) -> None:

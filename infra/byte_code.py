@@ -45,38 +45,6 @@ def find(python: str, environ: Mapping[str, str] = os.environ) -> Interpreter | 
     return None
 
 
-_METHODS = """
-import dataclasses, marshal, sys
-from importlib import import_module
-folder, written, *modules = sys.argv[1:]
-sys.path[:] = [entry for entry in sys.path if "site-packages" not in entry] + [folder]
-compiled = {}
-def execute(text, names, made):
-    compiled[text] = compile(text, "<string>", "exec", dont_inherit=True)
-    exec(compiled[text], names, made)
-dataclasses.exec = execute
-for module in modules:
-    import_module(module)
-with open(written, "wb") as file:
-    file.write(marshal.dumps(dict(sorted(compiled.items()))))
-"""
-
-
-def compile_methods(
-    folder: Path, modules: list[str], written: str, interpreter: Interpreter
-) -> None:
-    """Compiles the methods that dataclasses write when these modules are imported.
-
-    Raises CalledProcessError.
-    """
-    subprocess.run(
-        [interpreter.path, "-I", "-S", "-B", "-c", _METHODS, ".", written, *modules],
-        check=True,
-        cwd=folder,
-        env={"PATH": os.defpath, "PYTHONHASHSEED": "0"},
-    )
-
-
 def compile_folder(folder: Path, interpreter: Interpreter) -> None:
     """Writes `__pycache__` beside each module of `folder`. Raises CalledProcessError.
 

@@ -19,7 +19,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-import sageaudit.adapters.lambda_runtime.init  # noqa: F401 - before all else
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.clients import client, new_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import sageaudit.adapters.lambda_runtime.init  # noqa: F401 - before all else
 from sageaudit.adapters.aws.clients import client, new_session
 from sageaudit.adapters.aws.report_store import S3ReportStore
 from sageaudit.adapters.aws.time_limit import TimeLimit

@@ -39,7 +39,7 @@ ORDER = {
     "workflows": ("audit", "notify", "deliver", "sweep", "scan", "check", "report", "digest"),
     "output": ("text", "fixes", "terminal", "html"),
     "cli": (
-        *("exits", "messages", "options", "support", "commands", "compiled_methods"),
+        *("exits", "messages", "options", "support", "commands"),
         *("command_folder", "main"),
     ),
 }

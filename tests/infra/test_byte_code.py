@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from infra import byte_code
-from infra.bundling import FUNCTIONS
 from infra.byte_code import Interpreter
 
 HERE = Interpreter(sys.executable, sys.version.split()[0])
@@ -98,53 +97,3 @@ def test_a_module_that_does_not_compile_stops_the_build(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("def (:\n", encoding="utf-8")
     with pytest.raises(subprocess.CalledProcessError):
         byte_code.compile_folder(tmp_path, HERE)
-
-
-USES_THEM = """
-import sys
-from pathlib import Path
-from sageaudit.adapters.lambda_runtime import init
-init.METHODS = Path("methods.bin")
-init.begin()
-compiled = []
-sys.addaudithook(lambda event, _: compiled.append(event) if event == "compile" else None)
-from {module} import {name}
-made = {name}(1)
-assert (made, hash(made), repr(made)) == ({name}(1), hash((1, 2)), "{name}({module}=1, y=2)")
-assert {name}.__init__.__annotations__["return"] is None
-init.end()
-print(len(compiled))
-"""
-POINT = """
-from dataclasses import dataclass
-@dataclass(frozen=True, slots=True)
-class {name}:
-    {module}: int
-    y: int = 2
-"""
-
-
-def test_methods_of_dataclasses_are_compiled_at_the_build(tmp_path: Path) -> None:
-    """The start then compiles none of them; what the build has not seen is compiled as ever."""
-    for module, name in (("known", "Point"), ("unknown", "Place")):
-        source = POINT.format(module=module, name=name)
-        (tmp_path / f"{module}.py").write_text(source, encoding="utf-8")
-    byte_code.compile_folder(tmp_path, HERE)
-    written = set()
-    for _ in range(2):
-        byte_code.compile_methods(tmp_path, ["known"], "methods.bin", HERE)
-        written.add((tmp_path / "methods.bin").read_bytes())
-    assert len(written) == 1
-    counts = {
-        module: subprocess.run(
-            [sys.executable, "-c", USES_THEM.format(module=module, name=name)],
-            check=True,
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env={"PYTHONPATH": f"{tmp_path}:{FUNCTIONS}"},
-        ).stdout
-        for module, name in (("known", "Point"), ("unknown", "Place"))
-    }
-    assert int(counts["known"]) == 0
-    assert int(counts["unknown"]) > 0

@@ -44,8 +44,6 @@ import sys
 from io import StringIO
 from pathlib import Path
 from rich.console import Console
-from sageaudit.cli.command_folder import collect_seldom
-collect_seldom()
 from sageaudit.adapters.billing import cost_report
 from sageaudit.cli.support.prices import reconciliation
 from sageaudit.domain.reconcile.audited_lines import AuditedMonth

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import gc
 import pkgutil
 from importlib import import_module
 from typing import Any
@@ -33,12 +32,6 @@ GROUPS = {
 SHORT = {"families": ("by", "family"), "owners": ("by", "owner"), "trend": ("by", "week")}
 """Short words for what is asked most often."""
 
-_COLLECTED_AFTER = (50_000, 10, 100)
-"""New objects between two searches for cycles, of which there are few, and how many searches of the
-young go before one of all: half a million rows of a bill would be searched each time. Python's
-default is 700, 10, 10.
-"""
-
 
 class CommandFolder(click.Group):
     """Finds commands by file name: `what_if.py` defines `what_if`, run as `sageaudit what-if`.
@@ -66,13 +59,8 @@ class CommandFolder(click.Group):
         """Imports one command; None where no file has this name."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        from sageaudit.cli.compiled_methods import compiled_once  # noqa: PLC0415 - not for --help
-
         name = _module_name(cmd_name)
-        gc.disable()
-        with compiled_once():
-            command: click.Command = getattr(import_module(f"{commands.__name__}.{name}"), name)
-        collect_seldom()
+        command: click.Command = getattr(import_module(f"{commands.__name__}.{name}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -84,13 +72,6 @@ class CommandFolder(click.Group):
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
-
-
-def collect_seldom() -> None:
-    """What imports made stays, and is never searched for cycles; what follows is, but seldom."""
-    gc.freeze()
-    gc.set_threshold(*_COLLECTED_AFTER)
-    gc.enable()
 
 
 def _names() -> list[str]:

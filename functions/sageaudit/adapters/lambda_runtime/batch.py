@@ -16,7 +16,6 @@ from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
 from sageaudit.adapters.aws.sqs import LONGEST_VISIBILITY_S, SqsQueue
-from sageaudit.adapters.lambda_runtime import init
 from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, Change, SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.alert.backoff import GIVE_UP_AFTER, doubled_s
@@ -37,6 +36,7 @@ LONGEST_WAIT_S = 3_600
 """Failures hide a message from one minute to one hour, twice as long each time: our choice."""
 _SHORTEST_PART = 0.8
 """Of a wait, so that what failed together does not come back together: our choice."""
+ON_LAMBDA = "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ
 _IN_HAND_S = 900
 """SQS counts 12 hours of invisibility from the receive: the longest that a function may run."""
 
@@ -235,7 +235,6 @@ def entry_point(build: Callable[[Mapping[str, str]], Handler]) -> Handler:
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return built()(event, context)
 
-    if init.ON_LAMBDA:
+    if ON_LAMBDA:
         built()
-        init.end()
     return handler
