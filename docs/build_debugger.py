@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, 
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
 
 PAGE = Path(__file__).parent / "evidence" / "debugger.md"

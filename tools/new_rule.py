@@ -85,7 +85,7 @@ test_cases = cases(
 '''
 STORY = '''"""$mark: what happened in the job, without this project's thresholds."""
 
-from dataclasses import replace
+from sageaudit.structs import replace
 
 from tests.labelled.machine import SKLEARN, Plot, alike
 from tests.labelled.story import BUSY_CPU, story

@@ -12,9 +12,10 @@ with its reason: malformed, its channel broken or gone, or its outcome unknown t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import QUICK, client, new_session
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
@@ -52,8 +53,7 @@ _STOP_BEFORE_MS = 50_000
 """Below this remaining time, no further record is started: a delivery may take this long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deliverer:
+class Deliverer(Struct, frozen=True):
     """What is done with one message. `queue_names` and `checks` are by channel."""
 
     deps: DeliverDependencies

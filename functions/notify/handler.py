@@ -22,9 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import QUICK, client, new_session
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
@@ -68,8 +69,7 @@ _QUEUE = "aws:sqs"
 """The event source of the queue of decisions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Notifier:
+class Notifier(Struct, frozen=True):
     """What is done with the records. `queues` are by channel."""
 
     deps: NotifyDependencies

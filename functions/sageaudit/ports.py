@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from msgspec import Struct
 
 if TYPE_CHECKING:  # every command and function starts with this module, few with all of these
     from sageaudit.domain.advice.advice import Decision
@@ -27,8 +28,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Circuit:
+class Circuit(Struct, frozen=True):
     """How a channel has answered: the posts in a row that got no answer.
 
     No post is made before `closed_until`, in epoch seconds.
@@ -38,8 +38,7 @@ class Circuit:
     closed_until: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Depth:
+class Depth(Struct, frozen=True):
     """About how many messages a queue has, and how long it keeps them."""
 
     visible: int

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any, Self
+
+from msgspec import Struct
 
 from sageaudit.errors import BadSettings
 
 _ACCOUNT = re.compile(r"\d{12}\Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionSettings:
+class FunctionSettings(Struct, frozen=True, kw_only=True):
     """Settings of every function."""
 
     table_name: str
@@ -25,14 +25,13 @@ class FunctionSettings:
     def from_env(cls, environ: Mapping[str, str]) -> Self:
         """Reads and checks the environment. Raises BadSettings."""
         read = {
-            field.name: _READERS.get(field.name, _required)(environ, field.name.upper())
-            for field in fields(cls)
+            name: _READERS.get(name, _required)(environ, name.upper())
+            for name in cls.__struct_fields__
         }
         return cls(**read)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepSettings(FunctionSettings):
+class SweepSettings(FunctionSettings, frozen=True, kw_only=True):
     """Settings of `sweep`."""
 
     finished_queue_url: str
@@ -40,16 +39,14 @@ class SweepSettings(FunctionSettings):
     region: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditSettings(SweepSettings):
+class AuditSettings(SweepSettings, frozen=True, kw_only=True):
     """Settings of `audit`. Without a fingerprint secret, jobs are stored without a fingerprint."""
 
     finished_dlq_url: str
     fingerprint_secret_id: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotifySettings(FunctionSettings):
+class NotifySettings(FunctionSettings, frozen=True, kw_only=True):
     """Settings of `notify`. `notices_queue_urls`: of each channel that notices are queued for."""
 
     region: str
@@ -58,8 +55,7 @@ class NotifySettings(FunctionSettings):
     undecided_queue_url: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliverSettings(FunctionSettings):
+class DeliverSettings(FunctionSettings, frozen=True, kw_only=True):
     """Settings of `deliver`. `topic_arn`: of the stack's own topic."""
 
     region: str
@@ -68,8 +64,7 @@ class DeliverSettings(FunctionSettings):
     topic_arn: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DigestSettings(FunctionSettings):
+class DigestSettings(FunctionSettings, frozen=True, kw_only=True):
     """Settings of `digest`."""
 
     account_id: str

@@ -4,13 +4,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import fields
 
 import sageaudit
 from sageaudit import AuditHistory

@@ -1,12 +1,12 @@
 """`sageaudit account`: over the runs that a history has of an account."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.labelled.machine import Doing, Plot, alike, training
 

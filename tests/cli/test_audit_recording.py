@@ -3,7 +3,6 @@
 import json
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +14,7 @@ from click.testing import CliRunner
 from sageaudit.cli.main import commands
 from sageaudit.rules.card import Case, FamilyCase, JobCase
 from sageaudit.rules.catalogue import load
+from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.fakes.jobs import training_answer, transition
 from tests.labelled.machine import BEGIN, Doing, Plot, alike, training

@@ -6,7 +6,7 @@ import os
 import signal
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
@@ -24,6 +24,7 @@ from sageaudit.cli.support.doctor import permissions
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListOfJobs, first_state
+from sageaudit.structs import replace
 from tests.adapters.history import entries
 from tests.adapters.history.entries import DETAIL, ended, key, with_detail
 from tests.adapters.history.tables import new_table

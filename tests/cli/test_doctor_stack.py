@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.cli.support.doctor import permissions
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListOfJobs, first_state
+from sageaudit.structs import replace
 from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Run

@@ -1,7 +1,6 @@
 """The filters of lists: each leaves what it says, alike in every command that lists audits."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -15,6 +14,7 @@ from sageaudit.cli.support.history import asking, histories
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from tests.fakes.asked import ACCOUNTS, NOW, REGIONS, audits, remembered
 from tests.fakes.command_line import Run
 from tests.fakes.families import run_summary

@@ -2,7 +2,6 @@
 
 import json
 import stat
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, BadUsage, NoHistory
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from tests.adapters.history.entries import ACCOUNT, ended, entry
 from tests.fakes.command_line import Run
 from tests.labelled.machine import BEGIN, Doing, Plot, alike, training

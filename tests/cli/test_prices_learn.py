@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.fakes.cost_reports import ACCOUNT, SHAPES, Charge, hours_of
 from tests.fakes.jobs import training_answer

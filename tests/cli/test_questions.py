@@ -7,7 +7,6 @@ answers.
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -20,6 +19,7 @@ from sageaudit.cli.support.history import asking, histories
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
+from sageaudit.structs import replace
 from tests.adapters.history.entries import ended, finding
 from tests.fakes.asked import remembered
 from tests.fakes.command_line import Run

@@ -1,7 +1,6 @@
 """What holds of the savings and of the idle capacity of any run."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -29,6 +28,7 @@ from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.rules.card import Ruleset
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.jobs import HOURLY_USD, START, job, known, market, phases, series, usage
 

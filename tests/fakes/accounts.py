@@ -1,13 +1,13 @@
 """An account's runs, and what one account rule says of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Found, Outcome
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import AccountCase
 from sageaudit.rules.judge import judge
+from sageaudit.structs import replace
 from tests.fakes.judging import card
 
 

@@ -12,7 +12,7 @@ trial, `clean` by none. `~b`: a run of the step b of a pipeline. `new A`: it ran
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -26,6 +26,7 @@ from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.structs import replace
 from tests.fakes.families import run_fields, run_summary
 
 YEAR_BACK = timedelta(days=365)

@@ -1,6 +1,5 @@
 """Random jobs, series and families to ask every rule about: odd ones, and ones that may well be."""
 
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -12,6 +11,7 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel, TransformBatching, Upload, WarmPool
 from sageaudit.domain.usage.measurements import Metric, RawSeries
+from sageaudit.structs import replace
 from tests.fakes.bad_series import Values, market, raw
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, phases

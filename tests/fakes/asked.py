@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
@@ -13,6 +12,7 @@ from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from tests.adapters.history.entries import entry, finding
 from tests.fakes.families import run_summary
 

@@ -7,7 +7,6 @@ that counts what it is asked, and fails or dies as a story wants.
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -29,6 +28,7 @@ from sageaudit.errors import JobNotFound
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.settings import AuditSettings
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from tests.fakes.dependencies import OneMarket
 from tests.fakes.jobs import ACCOUNT, REGION, flat, training_answer

@@ -1,7 +1,6 @@
 """An AutoML job and what it launched, made of recorded jobs at other times."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,6 +8,7 @@ from local import ACCOUNT, REGION
 from local.recorded import RECORDINGS, RecordedJob, of_file
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.structs import replace
 
 START = datetime(2026, 5, 12, 8, tzinfo=UTC)
 NAME = "churn-260512"

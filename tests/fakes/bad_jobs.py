@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 
 from sageaudit.domain.job.job import Parent, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase
+from sageaudit.structs import replace
 from tests.fakes.bad_series import case, host, measured, other_kinds, with_curves, workers
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import phases

@@ -1,7 +1,6 @@
 """Series and curves as they should never be, by what is wrong with them; every rule is on."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 
@@ -13,6 +12,7 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
 from sageaudit.rules.card import FamilyCase
+from sageaudit.structs import replace
 from tests.fakes import judging
 from tests.fakes.jobs import START, job, phases, ran
 from tests.fakes.sound import EVERY_RULE_ON

@@ -1,12 +1,12 @@
 """Processing and transform jobs of one type, and even use of them by the minute."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.structs import replace
 from tests.fakes.jobs import TYPES, phases, ran, series, usage
 
 

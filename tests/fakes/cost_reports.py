@@ -7,9 +7,11 @@ with AWS columns).
 import csv
 import io
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+
+from sageaudit.structs import replace
 
 PAYER, ACCOUNT = "999900001111", "111122223333"
 REGION = "us-east-1"

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,6 +18,7 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Missing
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Outcome
 from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.due import due

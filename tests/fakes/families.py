@@ -1,6 +1,5 @@
 """Earlier runs of a family, and trials of a tuning job, to start a test from."""
 
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary, JobKey
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.job.job import Purchase
+from sageaudit.structs import replace
 from tests.fakes.jobs import START
 
 

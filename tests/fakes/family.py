@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeGuard, cast
@@ -21,6 +21,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.errors import AwsError
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from sageaudit.workflows.notify.decide import notify
 from sageaudit.workflows.notify.posts import NotifyDependencies
 from tests.fakes.delivering import CHANNELS, PK, RecordingQueue

@@ -1,7 +1,7 @@
 """Small jobs, series and price books to start a test from. Times are UTC, rates are made up."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
+from sageaudit.structs import replace
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
 START = datetime(2026, 5, 20, 10, 0, tzinfo=UTC)

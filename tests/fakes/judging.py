@@ -1,7 +1,6 @@
 """One rule's answer, and the dollars of what it found."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +15,7 @@ from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, Rule
 from sageaudit.rules.judge import judge
+from sageaudit.structs import replace
 from tests.fakes.jobs import market, usage
 
 

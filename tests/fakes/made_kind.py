@@ -8,12 +8,13 @@ import importlib
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 from unittest.mock import Mock
+
+from sageaudit.structs import replace
 
 _MODULE = "sageaudit.domain.job.kinds"
 _MEMBER = '    STUDY = "study"\n'

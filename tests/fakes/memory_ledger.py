@@ -1,7 +1,6 @@
 """Ledgers in memory: the twins of those of DynamoDB, for the tests; nothing here expires."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from sageaudit.adapters.history.dynamo import keys
@@ -19,6 +18,7 @@ from sageaudit.domain.audit.record import Claim
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.running import WatchState
 from sageaudit.ports import Circuit
+from sageaudit.structs import replace
 
 
 class MemoryAlertLedger:

@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import replace
 from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,6 +23,7 @@ from sageaudit.cli.support.scan.scanned_accounts import lanes_of
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.scan.listing import list_jobs
 from sageaudit.workflows.scan.run import Result, scan

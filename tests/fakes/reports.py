@@ -1,7 +1,6 @@
 """Reports to write and to open: of thousands of jobs, and with hostile text in every field."""
 
 import random
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
@@ -22,6 +21,7 @@ from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body, job_title
 from sageaudit.output.html.markup import Child
 from sageaudit.output.html.page import page
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.record import detail_of
 from sageaudit.workflows.report import contents as report_contents
 from tests.fakes import documents

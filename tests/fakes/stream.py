@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from notify.handler import wired
@@ -12,6 +12,7 @@ from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Unavailable
+from sageaudit.structs import replace
 from tests.fakes.delivering import (
     Clock,
     RecordingQueue,

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
 from sageaudit.errors import AwsError, BadHistory
+from sageaudit.structs import replace
 from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept, sweep
 from sageaudit.workflows.sweep.watch import WatchedList
 from tests.fakes.delivering import Stepped, dying

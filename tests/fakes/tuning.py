@@ -1,7 +1,6 @@
 """Tuning jobs to start a test from, and what one rule says of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sageaudit.domain.audit.trials import Trial, allocate_trials
@@ -13,6 +12,7 @@ from sageaudit.domain.job.parts import Direction, Objective, Tuning
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import TuningCase
 from sageaudit.rules.judge import judge
+from sageaudit.structs import replace
 from tests.fakes.jobs import job
 from tests.fakes.judging import card
 

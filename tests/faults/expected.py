@@ -1,9 +1,10 @@
 """What each cell must end in: few rules by what a call is for, and exceptions that have a name."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
+from sageaudit.structs import replace
 from tests.faults.calls import Call
 from tests.faults.network import LASTING, Fault
 from tests.faults.stories import Story

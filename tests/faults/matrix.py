@@ -1,10 +1,11 @@
 """Which calls the handlers make, found by watching; each of them crossed with each fault."""
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 
+from sageaudit.structs import replace
 from tests.faults.calls import Call
 from tests.faults.expected import expected
 from tests.faults.network import LASTING, Broken, Fault

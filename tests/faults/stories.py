@@ -5,7 +5,7 @@ A story with something wrong shows calls that are made only then: to wait, give 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 
@@ -15,6 +15,7 @@ from local.recorded import RecordedJob
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes
+from sageaudit.structs import replace
 from tests.faults.calls import Call
 from tests.faults.network import Broken, Fault
 from tests.faults.webhook import Says

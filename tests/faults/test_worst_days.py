@@ -6,7 +6,7 @@ some step, and every 50th write is done without an answer.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
 from random import Random
@@ -17,6 +17,7 @@ import pytest
 from local.functions import Killed
 from local.recorded import RecordedJob
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.structs import replace
 from tests.faults.network import Fault
 from tests.faults.stories import HOUR, Story, stories
 from tests.faults.verdict import fair

@@ -9,7 +9,7 @@ import ssl
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
@@ -33,6 +33,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text import teams
+from sageaudit.structs import replace
 from tests.fakes.delivering import counted
 from tests.fakes.due import due
 from tests.fakes.quick_moto import quick_moto

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from random import Random
@@ -25,6 +25,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import Queue
+from sageaudit.structs import replace
 from sageaudit.workflows.sweep import run as sweeping
 from tests.fakes.audit_world import World
 from tests.fakes.delivering import (

@@ -4,7 +4,6 @@ import io
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -23,6 +22,7 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
 from sageaudit.output.text.commands import HistoryPlace
+from sageaudit.structs import replace
 from tests.fakes import documents, fixes
 from tests.fakes.alerts import alert
 from tests.fakes.cards import document_card

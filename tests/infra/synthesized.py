@@ -6,7 +6,6 @@ In a process of its own, once a test run: CDK's start takes longer than all of t
 import json
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from infra.bundling import checked_policy
 from infra.template import POLICY, as_text, from_stub, normalized, synthesized
 from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.structs import replace
 from tests.infra.reading import (
     ACCOUNTS,
     KEPT_STREAM,

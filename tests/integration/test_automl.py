@@ -1,7 +1,6 @@
 """An AutoML job on the local AWS: no event tells of it, and it is the only one with a message."""
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -9,6 +8,7 @@ import pytest
 
 from local.recorded import RecordedJob
 from sageaudit.domain.job.job import FINISHED
+from sageaudit.structs import replace
 from tests.fakes.automl import NAME, PARENT, automl_job, candidates
 from tests.integration.whole_flow import Scene, scene
 

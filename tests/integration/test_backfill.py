@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from local.recorded import RecordedJob
 from local.sagemaker import RecordedSageMaker
 from sageaudit.cli.commands import backfill as command
 from sageaudit.cli.main import main
+from sageaudit.structs import replace
 from tests.faults.world import renamed
 from tests.integration.whole_flow import Scene, a_failed_job, scene
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -17,6 +16,7 @@ from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route, Routes
+from sageaudit.structs import replace
 from tests.fakes.quick_moto import quick_moto
 from tests.integration.whole_flow import Scene, Steps, a_failed_job
 

@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 import sys
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -21,6 +20,7 @@ from sageaudit.cli.support.history import asking
 from sageaudit.domain.advice.advice import Verb
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes
+from sageaudit.structs import replace
 from tests.fakes.quick_moto import quick_moto
 from tests.faults.world import renamed
 from tests.integration.whole_flow import Scene, a_failed_job, recorded, tuning_set

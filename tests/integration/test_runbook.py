@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,6 +26,7 @@ from local.stack import TEMPLATE
 from sageaudit.adapters.aws import dead_letters
 from sageaudit.cli import main
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from tests.fakes import log_insights, runbook
 from tests.faults.world import renamed
 from tests.integration.alarm_states import AlarmStates

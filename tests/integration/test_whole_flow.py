@@ -5,7 +5,6 @@ tests/workflows have what else may become of them.
 """
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -14,6 +13,7 @@ import pytest
 from local import demo
 from sageaudit.domain.policy.routes import Route, Routes
 from sageaudit.output.text.teams import shown
+from sageaudit.structs import replace
 from tests.integration.whole_flow import Steps, a_failed_job, recorded, scene, tuning_set
 
 

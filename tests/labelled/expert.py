@@ -6,13 +6,14 @@ code that is judged. Ranges are low and high, of dollars or of device-hours.
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sageaudit.structs import replace
 from tests.labelled.machine import (
     BUCKET,
     Batchwork,

@@ -10,13 +10,14 @@ import math
 import pkgutil
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from sageaudit.structs import replace
 from tests.labelled.machine import (
     BEGIN,
     Batchwork,

@@ -7,7 +7,6 @@ and the pages and goldens that are made of all these.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -20,6 +19,7 @@ from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.output.text.headline import headline
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import RequestCase
+from sageaudit.structs import replace
 from tests.golden import regenerate
 from tests.labelled import confusion, simulated
 from tests.labelled.audits import (

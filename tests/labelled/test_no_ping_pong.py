@@ -6,7 +6,6 @@ Of random work on random types the advice goes downhill, and comes to an end.
 import copy
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from functools import cache
@@ -20,6 +19,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Finding, Found, Parameter
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.prices.market import InstanceType
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import run_summary
 from tests.labelled.audits import audit as audit_of
 from tests.labelled.audits import audited_in_turn

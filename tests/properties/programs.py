@@ -7,7 +7,7 @@ no threshold of this project. `tests.labelled.machine` prints it as a recording.
 
 import enum
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import InstanceType
+from sageaudit.structs import replace
 from tests.labelled.machine import REGION, Doing, Plot, machine, training
 
 Document = dict[str, Any]

@@ -1,7 +1,6 @@
 """Work of several devices on fewer of them takes no longer than is counted."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 from hypothesis import assume, example, given
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.prices.gpu import UNKNOWN_PRECISION, TimesAsLong, times_as_long
+from sageaudit.structs import replace
 from tests.labelled.machine import machine
 from tests.properties.judged import Document, audited, held
 from tests.properties.programs import GPU_TYPES, SEVERAL_GPUS, Layout, Run, Spell, plain, runs

@@ -1,12 +1,13 @@
 """Idle capacity grows with idleness."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sageaudit.structs import replace
 from tests.properties.judged import Document, held, judged, told_otherwise, with_values
 from tests.properties.programs import Run, Spell, runs
 

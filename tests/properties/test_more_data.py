@@ -1,7 +1,7 @@
 """What more data would take back is not said of less."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 
 import pytest
@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.structs import replace
 from tests.properties.judged import (
     EXEMPT,
     MICRO,

@@ -1,11 +1,11 @@
 """Dollars of idle time against what the made-up machine knows of its own minutes."""
 
-from dataclasses import replace
 from decimal import Decimal
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from sageaudit.structs import replace
 from tests.properties.judged import Document, held, judged, says, with_values
 from tests.properties.programs import GPU_TYPES, Layout, Run, Spell, plain, runs
 

@@ -1,6 +1,5 @@
 """Questions are answered from one list, and rightly: each is compared with reading everything."""
 
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from itertools import product
@@ -18,6 +17,7 @@ from sageaudit.queries.lists import Lists, place
 from sageaudit.queries.question import AMOUNTS, Question, Sort
 from sageaudit.queries.rows import RuleFinding, amount, listed
 from sageaudit.queries.window import Window, window
+from sageaudit.structs import replace
 from tests.fakes.asked import ACCOUNTS, NOW, REGIONS, RULES, fill
 
 MONTH = window("30d", None, NOW)

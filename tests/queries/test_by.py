@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import chain
@@ -25,6 +24,7 @@ from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import RuleFinding
 from sageaudit.queries.total import Total
 from sageaudit.queries.window import Window
+from sageaudit.structs import replace
 from tests.adapters.history.entries import ended, finding
 from tests.fakes.asked import ACCOUNTS, NOW, RULES, fill, remembered
 

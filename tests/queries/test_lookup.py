@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -14,6 +13,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import AmbiguousName, JobNotFound
 from sageaudit.ports import History
 from sageaudit.queries.lookup import Wanted, find
+from sageaudit.structs import replace
 from tests.adapters.history.entries import ended, key
 from tests.fakes.asked import NOW, fill
 

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from decimal import Decimal
 from random import Random
 
@@ -23,6 +22,7 @@ from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Case, FamilyCase, JobCase
 from sageaudit.rules.judge import RULE_FAILED
+from sageaudit.structs import replace
 from tests.fakes.recorded import everything, files, of_file, one
 
 EVERY = pytest.mark.parametrize("stem", [path.stem for path in files()])

@@ -1,7 +1,6 @@
 """No input makes a rule fail, and whatever it answers can be read, counted and sent."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -15,6 +14,7 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Direction, Objective, Tuning
 from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
+from sageaudit.structs import replace
 from tests.fakes import bad_jobs, bad_series
 from tests.fakes.bad_series import case, measured, workers
 from tests.fakes.families import earlier_run, run_fields, run_summary, trial

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, R
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, JobCase, Rule
 from sageaudit.rules.judge import RULE_FAILED, judge
+from sageaudit.structs import replace
 from tests.fakes.any_input import PHASES
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import TYPES, Points, flat, job, phases, ran, series, usage

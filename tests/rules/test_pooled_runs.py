@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +16,7 @@ from sageaudit.domain.usage.pooled_runs import PooledRuns, pooled, short_use
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule, Ruleset
 from sageaudit.rules.judge import judge
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.jobs import START, flat, market, ran
 from tests.fakes.judging import card, case

@@ -11,12 +11,14 @@ import tomllib
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import fields, is_dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from local import REGION
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
@@ -35,6 +37,7 @@ from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused
 from sageaudit.ports import Circuit, History
+from sageaudit.structs import replace
 from tests.adapters.history.entries import entry, with_detail
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.integration.test_running import BUSY, HOUR, HUNG, MINUTE, NOON, running
@@ -161,8 +164,8 @@ def _asked(history: History, keys: Iterable[JobKey]) -> dict[str, Any]:
 
 def _plain(value: object) -> Any:
     """As JSON reads it back: fields by name, texts for all that is neither list nor map."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Struct):
+        return {name: _plain(part) for name, part in asdict(value).items()}
     match value:
         case Mapping():
             return {str(key): _plain(one) for key, one in value.items()}

@@ -1,7 +1,6 @@
 """The packaged table, made again from the price list."""
 
 import json
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +15,7 @@ from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing
 from sageaudit.errors import AccessDenied, Unavailable
+from sageaudit.structs import replace
 from tests.fakes.jobs import known
 from tests.fakes.price_lists import PricingClient, denied, listing, product
 from tools import hourly_prices

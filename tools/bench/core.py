@@ -18,7 +18,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
@@ -35,6 +34,7 @@ from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing, RawSeries
 from sageaudit.domain.usage.series import Series
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
 from tests.labelled.machine import Doing, Phase, Plot, alike, training
 from tools.bench.row import Row

@@ -21,7 +21,6 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
@@ -46,6 +45,7 @@ from sageaudit.queries.columns import columns_of
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.window import window
+from sageaudit.structs import replace
 from tests.fakes.capacity import item_bytes
 from tests.fakes.recorded import files
 from tools.bench.row import Row

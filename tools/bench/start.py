@@ -1,7 +1,8 @@
 """Measures how much CPU each Lambda function takes until it is ready for its first record.
 
 `.venv/bin/python -m tools.bench start` needs the Python of Lambda on this machine. Beside each
-function stands its floor: a process that only makes the same boto3 clients, from the same asset.
+function stands its floor: a process that only makes the same boto3 clients, from the same asset,
+whose wheels are those of this machine's processor.
 Machines differ: compare the quotient. The two take turns, and each figure is the median of several
 processes.
 """
@@ -11,8 +12,10 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from platform import machine
 
 from infra import byte_code
 from infra.bundling import LAMBDA, LAMBDA_PYTHON, POLICY, checked_policy, stage
@@ -89,7 +92,8 @@ def rows() -> Iterator[Row]:
     found = byte_code.find(LAMBDA_PYTHON)
     if found is None:
         raise SystemExit(byte_code.missing(LAMBDA_PYTHON))
-    asset = stage(LAMBDA, checked_policy(POLICY)).folder
+    here = replace(LAMBDA, name="bench", platform=f"manylinux2014_{machine()}")
+    asset = stage(here, checked_policy(POLICY)).folder
     size = sum(path.stat().st_size for path in asset.rglob("*") if path.is_file())
     yield Row("asset, all files", size / 1e6, "MB", goal="at most 24 MB")
     for handler in sorted(asset.glob("*/handler.py")):

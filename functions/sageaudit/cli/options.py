@@ -5,12 +5,12 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
+from msgspec import Struct
 from rich.console import Console
 
 from sageaudit.cli.exits import Exit
@@ -80,7 +80,7 @@ def together(name: str, form: Any, *decorators: Any, names: Iterable[str] = ()) 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def call(**given: Any) -> Any:
-            own = {of: given.pop(of) for of in names or [field.name for field in fields(form)]}
+            own = {of: given.pop(of) for of in names or form.__struct_fields__}
             return command(**given, **{name: form(**own)})
 
         decorated: Command = call
@@ -171,8 +171,7 @@ FIX_AS = click.option(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(Struct, frozen=True):
     """How one document is printed."""
 
     output: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.billed_time import billed_seconds
@@ -20,6 +21,7 @@ from sageaudit.domain.job.phases import is_work
 from sageaudit.domain.policy.watch import Watching
 from sageaudit.domain.usage.edges import still_tail, up_to_last_points, works_in_earnest
 from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.structs import replace
 
 READ_BACK = timedelta(hours=24)
 """How much of a running job's metrics is read: a day of minutes, as much as one read can have. The
@@ -61,8 +63,7 @@ RULES = {
 family has accepted or snoozed, silences the message. Routes ask for the first one."""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchState:
+class WatchState(Struct, frozen=True):
     """What is kept of a watched run. `revision` counts the writes; 0: nothing is kept.
 
     `usd_per_hour` and `gpus` of all its instances: neither changes while it runs. While
@@ -82,8 +83,7 @@ class WatchState:
     messages: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Idleness:
+class Idleness(Struct, frozen=True):
     """How a running job's metrics end: idle from `since` to `until`, the end of what is known.
 
     `since` is None where it is not idle there. `at_least`: it was idle in all of READ_BACK.
@@ -138,8 +138,7 @@ def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedRuns:
+class FinishedRuns(Struct, frozen=True):
     """Seconds of a family's finished runs of a kind on the same instances, newest first.
 
     `completed` are those of them that no limit ended.
@@ -172,8 +171,7 @@ def finished_like(job: Job, runs: Iterable[AuditSummary]) -> FinishedRuns:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """A job's time limit: `left_s` until it ends the job. `longer`: so many of the family's `of`
     last completed runs needed longer than until then. `waiting`: of a spot job's whole time.
     """
@@ -215,8 +213,7 @@ def is_near(limit: Limit, ran_s: Decimal, runs: FinishedRuns) -> bool:
     return limit.left_s <= near_s and not usual
 
 
-@dataclass(frozen=True, slots=True)
-class RunningJob:
+class RunningJob(Struct, frozen=True):
     """A running job as of now. `idle` is None where its metrics do not say.
 
     `usd_per_hour` of all instances, None without a price: `gpus` are theirs. `spent_usd` so far;

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
 
 from sageaudit.domain.job.event import SWEEP_SOURCE
 from sageaudit.domain.job.job import FINISHED
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import LONGEST_LIFE, Listed
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.structs import replace
 
 LOOK_BACK = timedelta(hours=24)
 """How far the first sweep of a list looks back."""
@@ -40,8 +42,7 @@ def grace(kind: JobKind) -> timedelta:
     return _GRACE_OF_ROLL_UP if kind.row.rollup and kind.row.has_event else _GRACE
 
 
-@dataclass(frozen=True, slots=True)
-class ListOfJobs:
+class ListOfJobs(Struct, frozen=True):
     """One of SageMaker's lists: a kind of job of one account."""
 
     account: str
@@ -49,8 +50,7 @@ class ListOfJobs:
     kind: JobKind
 
 
-@dataclass(frozen=True, slots=True)
-class UnderWay:
+class UnderWay(Struct, frozen=True):
     """A list that was not read to its end: the next sweep goes on from there.
 
     `started_at`: when its first page was read. `created_before`: jobs created from then on are
@@ -74,8 +74,7 @@ class UnderWay:
         return replace(self, created_before=before, edge=edge)
 
 
-@dataclass(frozen=True, slots=True)
-class ListState:
+class ListState(Struct, frozen=True):
     """What is kept of a list between sweeps.
 
     `began_at`: when it was swept first; what ended before was missed by nobody. `watermark`: jobs
@@ -100,8 +99,7 @@ def still_swept(states: Mapping[ListOfJobs, ListState]) -> dict[ListOfJobs, List
     }
 
 
-@dataclass(frozen=True, slots=True)
-class SentNote:
+class SentNote(Struct, frozen=True):
     """When a run's event was sent last; `due_at`: for which due look, None for a lost event.
 
     Also when an event came that was not lost, whose audit has to wait or failed.
@@ -147,8 +145,7 @@ def done(state: ListState, under_way: UnderWay, kind: JobKind) -> ListState:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SweptRow:
+class SweptRow(Struct, frozen=True):
     """What a sweep makes of one row of a list.
 
     `stays_open`: it must be listed again. `look`: it must have an audit by now. `counts`: it ended

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import islice, takewhile
 from typing import TypeVar
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
@@ -24,6 +25,7 @@ from sageaudit.queries.rows import (
     needs_head,
     rule_finding,
 )
+from sageaudit.structs import replace
 
 _LARGEST_PAGE = 1_000
 ListRow = AuditSummary | RuleFinding
@@ -32,8 +34,7 @@ Row = TypeVar("Row", AuditSummary, RuleFinding, ListRow)
 _Rank = tuple[Decimal, tuple[datetime, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerPage:
+class AnswerPage(Struct, frozen=True):
     """The first rows of an answer, and whether there are more."""
 
     rows: tuple[ListRow, ...]
@@ -139,8 +140,7 @@ def _best(rows: Iterator[Row], question: Question) -> list[Row]:
     return sorted(rows, key=lambda row: (amount(row, question.sort), place(row)), reverse=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
+class _Cell(Struct, frozen=True):
     """The audits of one day of a family (or of the asked owner): their sum bounds each of them."""
 
     usd: Decimal

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, date, time
 from decimal import Decimal
 from itertools import chain, islice
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, Sums, added
@@ -37,6 +38,7 @@ from sageaudit.queries.total import (
     ranked,
     with_shares,
 )
+from sageaudit.structs import replace
 
 Values = tuple[str | None, ...]
 _Part = tuple[Values, date, Sums, JobPart | None]
@@ -103,8 +105,7 @@ def sums_of(lists: Lists, question: Question) -> Sums:
     return added([sums for sums, _ in chain(*days.values())])
 
 
-@dataclass(frozen=True, slots=True)
-class _Timeline:
+class _Timeline(Struct, frozen=True):
     """The sums of some days. `every`: with a rule, those of all jobs that it may have judged."""
 
     days: _Days

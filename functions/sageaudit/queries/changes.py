@@ -5,10 +5,11 @@ from __future__ import annotations
 import enum
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.spend_qualifier import SpendQualifier, qualifier_of_change
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
@@ -36,8 +37,7 @@ class ChangeWord(enum.StrEnum):
     SAME = "same"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpendChange:
+class SpendChange(Struct, frozen=True, kw_only=True):
     """A value of a column now and before; `name` None: jobs without one.
 
     What is not known is None: all of the days before, if the history
@@ -59,8 +59,8 @@ class SpendChange:
     spend_qualifier: SpendQualifier
     change_qualifier: SpendQualifier
     """How exactly the size of the change of spend is known, whatever its sign."""
-    now: Total = field(repr=False, compare=False)
-    before: Total | None = field(repr=False, compare=False)
+    now: Total
+    before: Total | None
     """What it compares; None where the history does not cover the days before."""
     advice: str | None = None
     """What a family was advised, in words, where it was asked for."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from enum import Enum
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import FindingRow
@@ -37,8 +38,7 @@ TAG = "tag_"
 Fits = Callable[[AuditSummary, Any], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of audits, or another filter (`summed` False).
 
     `field`: of a row, where it has another name. `read` makes the filter's value of a text, and

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
@@ -22,6 +21,7 @@ from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.question import Question
+from sageaudit.structs import replace
 
 
 def digests(

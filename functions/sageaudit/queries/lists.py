@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import chain, takewhile
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from sageaudit.domain.audit.record import FindingRow, RunIndex, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
@@ -19,22 +20,21 @@ from sageaudit.ports import History
 from sageaudit.queries.question import Question
 from sageaudit.queries.rows import RuleFinding
 from sageaudit.queries.window import Window
+from sageaudit.structs import replace
 
 Row = TypeVar("Row", AuditSummary, FindingRow)
 _SHARED = tuple(f"{kind.value}/" for kind in JobKind if kind.row.rollup)
 """Begin the names that several roll-ups, each a family of its own, may share."""
 
 
-@dataclass(slots=True)
-class ReadCounts:
+class ReadCounts(Struct):
     """What was read so far: `rows` of lists (audits or findings) and `sums` (daily sums)."""
 
     rows: int = 0
     sums: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Lists:
+class Lists(Struct, frozen=True):
     """The lists of a history between two moments.
 
     `page_size`: how many rows the first request of each list reads; None for all that fit in one.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import islice
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
@@ -19,6 +20,7 @@ from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import is_cut
 from sageaudit.queries.periods import ONE_DAY, audited_days, window_of
 from sageaudit.queries.question import Question
+from sageaudit.structs import replace
 
 _COMPARED, _SEARCHED, _BACK = 1_000, 20_000, timedelta(days=365)
 """Among how many of the newest jobs a mistyped name, and a name that was cut, are looked for."""
@@ -26,8 +28,7 @@ _NAMED = 3
 """ARNs that are listed where a name is ambiguous."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """The job to find: an ARN or a name, and what else is known of it."""
 
     job: str

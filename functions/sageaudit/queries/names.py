@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sageaudit.domain.audit.sums import Scope
@@ -19,6 +18,7 @@ from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import audited_days
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import Window
+from sageaudit.structs import replace
 
 _NAMED = 5
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import fields
 
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import RunIndex
@@ -68,8 +70,7 @@ def _leaves_out(value: object) -> bool:
     return value is not None and value is not False and value != {}
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """Which audits to show; None leaves out none. `severity`: this one or a higher one.
 
     With `rule`, rows are the findings of that rule, and `severity` and `min_usd` are about the

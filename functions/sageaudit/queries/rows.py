@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.record import NOT_NAMED, FindingRow
 from sageaudit.domain.audit.spend_qualifier import SpendQualifier
@@ -14,6 +15,7 @@ from sageaudit.domain.audit.sums import RuleSums
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.queries.question import Sort
+from sageaudit.structs import replace
 
 _ZERO = Decimal(0)
 _OWN = (Sort.TOTAL, Sort.AVOIDABLE, Sort.LOST)
@@ -22,8 +24,7 @@ NEVER_STARTED = "Never started"
 """The status of jobs that failed or were stopped before their start; no word of AWS."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFinding:
+class RuleFinding(Struct, frozen=True):
     """A finding in a list of one rule, with its audit's summary.
 
     The summary's severity, and whether its dollars are estimates, are the finding's. `is_read`:

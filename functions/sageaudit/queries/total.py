@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from statistics import median
 from typing import Any
+
+from msgspec import Struct, field
 
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.spend_qualifier import SpendQualifier
@@ -18,12 +19,12 @@ from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.reconcile.audited_lines import unit_of
 from sageaudit.queries.columns import SUMMED, Column
 from sageaudit.queries.question import Sort
+from sageaudit.structs import replace
 
 _ZERO = Decimal(0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Total:
+class Total(Struct, frozen=True, kw_only=True):
     """The sums of the jobs with the same values of one or two columns, which come first.
 
     Counts are of jobs, without roll-ups. An amount is None where none of it is known; where a part
@@ -49,15 +50,15 @@ class Total:
     instance_count: int | None = None
     tags: Mapping[str, str | None] = field(default_factory=dict)
     period: str | None = None
-    sums: Sums = field(repr=False)
-    of_rules: bool = field(default=False, repr=False)
+    sums: Sums
+    of_rules: bool = False
     """Whether the dollars of findings, and their counts, are those of `sums.rules`."""
-    of_usage: bool = field(default=False, repr=False)
+    of_usage: bool = False
     """Whether they are parts of bills, which no finding has."""
-    unjudged: bool = field(default=False, repr=False)
+    unjudged: bool = False
     """Whether a rule could not look at all of the jobs, so that dollars that it did not find are
     not known."""
-    before: Total | None = field(default=None, repr=False)
+    before: Total | None = None
     """The period before, as far as it is compared with."""
     share_percent: Decimal | None = None
     """Its part of the dollars of all rows (of its period), and that of all rows up to it."""
@@ -298,8 +299,7 @@ OF_RUNS = (*ADDED_OF_RUNS, "idle_percent", "usd_per_hour", "median_usd", "median
 """What daily sums do not know."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobPart:
+class JobPart(Struct, frozen=True):
     """A job as it is added up: all of it, what a rule found in it, or a usage type of its bill."""
 
     summary: AuditSummary

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+
+from msgspec import Struct
 
 from sageaudit.domain.job.listed import Period
 from sageaudit.errors import BadUsage
@@ -23,8 +24,7 @@ DAY_FORMS = "30d, yesterday, last-week, last-month, 2026-08, 2026-W34 or 2026-11
 FORMS = f"{DAY_FORMS}, or 2026-11-01T10:00Z"
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(Struct, frozen=True):
     """Data that is deleted after some days; its name is a plural."""
 
     data: str
@@ -34,8 +34,7 @@ class Retention:
 METRICS = Retention("CloudWatch metrics", 455)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """From `since` (included) to `until` (not included), both in UTC."""
 
     since: datetime

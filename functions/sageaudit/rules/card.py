@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from decimal import Decimal
 from itertools import islice
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from sageaudit.domain.audit.like_runs import dearer_steps, family_types, tried_types
 from sageaudit.domain.audit.summary import AuditSummary
@@ -40,8 +42,7 @@ from sageaudit.domain.usage.measurements import (
 from sageaudit.domain.usage.pooled_runs import PooledRuns
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(Struct, frozen=True):
     """A number that a rule compares with: its unit, why it is this number, and its source."""
 
     key: str
@@ -65,8 +66,7 @@ NO_GAIN = Threshold(
 """Shared by the rules that ask when an objective stopped improving."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Struct, frozen=True, kw_only=True):
     """What every case has, whatever its scope.
 
     `overrides` are the policy's values for this rule's thresholds, by key. `before_run`: None for
@@ -100,8 +100,7 @@ class _OnTypes:
         return self.market.types[self.job.groups[0].instance_type]
 
 
-@dataclass(frozen=True, slots=True)
-class JobCase(_OnTypes, Case):
+class JobCase(_OnTypes, Case, frozen=True):
     """One job.
 
     `usage` are its metrics in the active minutes: from the first work to the last. `whole` are the
@@ -119,9 +118,9 @@ class JobCase(_OnTypes, Case):
     bill: Bill
     market: Market
     earlier: tuple[AuditSummary, ...] | None
-    pool: PooledRuns | None = field(default=None, kw_only=True)
-    pooled: bool = field(default=False, kw_only=True)
-    _resizes: Resizes = field(default_factory=Resizes, kw_only=True, repr=False, compare=False)
+    pool: PooledRuns | None = None
+    pooled: bool = False
+    _resizes: Resizes = field(default_factory=Resizes)
 
     def resized(self) -> Resize:
         """This run on every type that may be cheaper. Ask `impossible` first.
@@ -200,13 +199,11 @@ class JobCase(_OnTypes, Case):
         return [run for run in self.runs if timedelta(0) <= started_at - run.ended_at <= within]
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyCase(JobCase):
+class FamilyCase(JobCase, frozen=True):
     """The same, for rules about the earlier runs: `earlier`, and what is made of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class TuningCase(Case):
+class TuningCase(Case, frozen=True):
     """One roll-up, such as a tuning job, and its jobs in the order in which they ended.
 
     `job` is None for a recorded set without the roll-up's own answer.
@@ -222,16 +219,14 @@ class TuningCase(Case):
         return self.job.tuning if self.job else None
 
 
-@dataclass(frozen=True, slots=True)
-class AccountCase(Case):
+class AccountCase(Case, frozen=True):
     """The audited runs of one account in `days` days, newest first; no roll-ups."""
 
     runs: tuple[AuditSummary, ...]
     days: int
 
 
-@dataclass(frozen=True, slots=True)
-class RequestCase(_OnTypes, Case):
+class RequestCase(_OnTypes, Case, frozen=True):
     """One request of a job that has not run.
 
     `job` is the request as a job that ran as long as `before_run` says; `cost` is the most that it
@@ -254,8 +249,7 @@ Reason = Callable[[CaseT], str | None]
 """Why a rule does not apply to a case, as a sentence; None when it applies."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card(Generic[CaseT]):
+class Card(Struct, Generic[CaseT], frozen=True, kw_only=True):
     """What a rule applies to and needs: the decorator that makes a function a rule.
 
     What it applies to:
@@ -333,7 +327,7 @@ class Card(Generic[CaseT]):
             first_step=_first_step(page),
             severity=self.severity,
         )
-        card = {field.name: getattr(self, field.name) for field in fields(self)}
+        card = asdict(self)
         return Rule(**card, name=name, title=page.split("\n", 1)[0], page=page, check=check)
 
 
@@ -347,8 +341,7 @@ rule = Card
 """As rule files write it: `@api.rule(id=…, scope=…, kinds=…)`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule(Card[Any]):
+class Rule(Card[Any], frozen=True, kw_only=True):
     """A rule's card and its function."""
 
     name: RuleName
@@ -357,8 +350,7 @@ class Rule(Card[Any]):
     check: Callable[[Any], Outcome]
 
 
-@dataclass(frozen=True, slots=True)
-class Ruleset:
+class Ruleset(Struct, frozen=True):
     """The rules to judge by, and the name under which audits record them."""
 
     rules: tuple[Rule, ...]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 
 from sageaudit.domain.audit.judgement import NOT_FINISHED, UNLIKE_FAMILY
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, RuleName, Unknown
@@ -29,6 +28,7 @@ from sageaudit.rules.card import (
     TuningCase,
 )
 from sageaudit.rules.reasons import HISTORY_UNREAD, HOSTS_UNMAPPED, unknown
+from sageaudit.structs import replace
 
 RULE_FAILED = "rule_failed"
 """A defect of a rule, which CloudWatch counts; the job is not to blame."""

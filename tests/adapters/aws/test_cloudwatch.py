@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -25,6 +25,7 @@ from sageaudit.domain.usage.measure import NOT_ASKED
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.errors import Throttled, Unavailable
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from tests.fakes import jobs
 from tests.fakes.jobs import ACCOUNT, REGION, START, job, phases, ran
 

@@ -6,7 +6,6 @@ import importlib
 import io
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +17,7 @@ from sageaudit.adapters.billing import cost_report
 from sageaudit.domain.prices.own_rates import RateBasis
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded, PaidReport, PaidUsage
 from sageaudit.errors import BadUsage
+from sageaudit.structs import replace
 from tests.fakes.cost_reports import ACCOUNT, SHAPES, Charge, cur2, legacy
 
 MONTH, OTHER = "2026-10", "222233334444"

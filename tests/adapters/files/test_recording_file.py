@@ -3,7 +3,6 @@
 import json
 import os
 import stat
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -25,6 +24,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import BadRecording, BadUsage, Malformed
+from sageaudit.structs import replace
 from tests.fakes import recorded
 from tests.fakes.jobs import training_answer
 from tests.fakes.price_lists import stored

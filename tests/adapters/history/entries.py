@@ -1,6 +1,5 @@
 """Made-up audits to record: everything has a default, a test names what it is about."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, cast
@@ -9,6 +8,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, Entry
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.ports import History
+from sageaudit.structs import replace
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ACCOUNT = "111122223333"

@@ -1,6 +1,5 @@
 """What the DynamoDB twin does when writers meet, when it is killed, and when AWS refuses."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -21,6 +20,7 @@ from sageaudit.errors import (
     Throttled,
     Unavailable,
 )
+from sageaudit.structs import replace
 from tests.adapters.history.entries import NOON, entry, finding, key, unsettled
 from tests.adapters.history.faults import (
     Killed,

@@ -1,6 +1,5 @@
 """Audits of a family that were made without a run which ended before them become due, once."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import islice
@@ -13,6 +12,7 @@ from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, RunQuery, Verdict
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from tests.adapters.history.entries import (
     ACCOUNT,
     DETAIL,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -18,6 +17,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums, grouped, sums_of
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from tests.adapters.history.entries import ACCOUNT, REGION, entry, finding, key
 from tests.adapters.history.faults import Killed, kill, meanwhile, once, refusal
 from tests.adapters.history.tables import dynamodb, new_table

@@ -1,6 +1,5 @@
 """What History promises when an audit is recorded and read back."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -16,6 +15,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from tests.adapters.history.entries import (
     DETAIL,
     NOON,

@@ -1,7 +1,6 @@
 """What the ledgers promise: an alert is written with its notices, a notice is sent once."""
 
 import contextlib
-from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -22,6 +21,7 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.running import RunningKind, WatchState
 from sageaudit.errors import Malformed
 from sageaudit.ports import AlertLedger, Circuit, SendLedger
+from sageaudit.structs import replace
 from tests.adapters.history.entries import NOON
 from tests.adapters.history.faults import called_actions, everything, meanwhile, refusal
 from tests.adapters.history.tables import dynamodb, new_table

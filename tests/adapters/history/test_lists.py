@@ -1,7 +1,6 @@
 """What History promises of its lists: order, where they begin, and what is in them."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import islice
@@ -14,6 +13,7 @@ from sageaudit.domain.audit.record import FindingRow, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from tests.adapters.history.entries import (
     ACCOUNT,
     NOON,

@@ -10,7 +10,6 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from types import SimpleNamespace
@@ -29,6 +28,7 @@ from sageaudit.domain.audit.sums import Scope, Sums, total
 from sageaudit.domain.job.listed import Period
 from sageaudit.output.text.money import usd
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from tests.adapters.history.entries import finding
 from tests.fakes.asked import NOW, audits
 from tests.fakes.memory_ledger import MemoryDecisions

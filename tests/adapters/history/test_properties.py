@@ -1,6 +1,5 @@
 """What holds for any order and number of deliveries."""
 
-from dataclasses import replace
 from decimal import Decimal
 
 from hypothesis import given, settings
@@ -10,6 +9,7 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import Entry, RunQuery, Verdict
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from tests.adapters.history.entries import entry, finding, key, unsettled
 
 RULES = ("r1", "r2")

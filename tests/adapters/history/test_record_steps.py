@@ -1,6 +1,5 @@
 """By how much a new version changes the daily sums."""
 
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -11,6 +10,7 @@ from sageaudit.adapters.history.rows import head_of
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.job import Purchase
+from sageaudit.structs import replace
 from tests.adapters.history.entries import ACCOUNT, REGION, entry
 from tests.fakes.families import run_summary
 

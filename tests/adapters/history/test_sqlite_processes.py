@@ -6,7 +6,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from decimal import Decimal
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -20,6 +19,7 @@ from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.domain.audit.record import RunQuery, Verdict
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.errors import HistoryFileError
+from sageaudit.structs import replace
 from tests.adapters.history.entries import DETAIL, NOON, entry, key, with_detail
 
 SPAWNED = multiprocessing.get_context("spawn")

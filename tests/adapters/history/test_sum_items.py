@@ -2,12 +2,12 @@
 
 import json
 from collections import Counter
-from dataclasses import fields, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sums import sum_actions
@@ -15,6 +15,7 @@ from sageaudit.adapters.history.rows import MOST_FINDING_ROWS, head_of
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.sums import MOST_RULES, RuleSums, Scope, Sums, sums_of, total
 from sageaudit.domain.job.job import Purchase
+from sageaudit.structs import replace
 from tests.adapters.history.entries import ACCOUNT, NOON, REGION, entry, finding, with_detail
 from tests.adapters.history.faults import everything, meanwhile, once, refusal
 from tests.fakes.capacity import consumed

@@ -1,6 +1,5 @@
 """What History promises about daily sums: every audit counts once, in its newest version."""
 
-from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 from sageaudit.domain.audit.sums import RuleSums, Scope, Sums, grouped, total
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from tests.adapters.history.entries import ACCOUNT, NOON, REGION, ended, entry, finding
 from tests.fakes.families import run_summary
 

@@ -1,6 +1,5 @@
 """The packaged estimates: what they predict, what they leave unknown, and what wins over them."""
 
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -16,6 +15,7 @@ from sageaudit.adapters.prices.price_cache import Stored
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.policy.discounts import Discounts, OwnPrices
 from sageaudit.domain.prices.market import Rate
+from sageaudit.structs import replace
 from tests.fakes.jobs import known
 from tests.fakes.price_lists import listing
 

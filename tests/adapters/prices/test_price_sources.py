@@ -1,6 +1,6 @@
 """Sources in one book: the first that knows answers, and what the others add."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -14,6 +14,7 @@ from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import KnownRate, Quote
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import STORAGE
+from sageaudit.structs import replace
 from tests.fakes.jobs import known, ran
 
 M5, C5 = "ml.m5.xlarge", "ml.c5.xlarge"

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -19,6 +18,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.any_input import likely_jobs, odd_jobs, series
 from tests.fakes.bad_series import measured

@@ -1,7 +1,8 @@
 """What the next runs of a family know of a run."""
 
-from dataclasses import fields
 from decimal import Decimal
+
+from msgspec.structs import fields
 
 from sageaudit.domain.audit.advised import advised_by, value_text
 from sageaudit.domain.audit.run_summary import summary_of_run

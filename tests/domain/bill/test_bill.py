@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -9,6 +8,7 @@ from sageaudit.domain.bill.bill import UPPER_BOUND, Bill, Line, bill
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import WarmPool
+from sageaudit.structs import replace
 from tests.fakes.jobs import job, market, phases, ran
 
 

@@ -1,7 +1,6 @@
 """What a bill says beside its lines."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -22,6 +21,7 @@ from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.jobs import known, market, phases, ran
 

@@ -1,6 +1,5 @@
 """The table of fixes that do not go together, and what a fix leaves of a job."""
 
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +9,7 @@ from sageaudit.domain.bill.change import CutPhase, SetPurchase, SetType
 from sageaudit.domain.bill.compatibility import early_stopping_refused, refused, spot_refused
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.parts import WarmPool
+from sageaudit.structs import replace
 from tests.fakes.jobs import job
 
 JOB = job()

@@ -1,5 +1,4 @@
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import permutations
@@ -32,6 +31,7 @@ from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.policy.discounts import Discounts, own
 from sageaudit.domain.prices.market import Market
+from sageaudit.structs import replace
 from tests.fakes.jobs import job, known, market, phases, ran
 
 EXEMPT = Exemption("ana", date(2027, 1, 31), "release week")

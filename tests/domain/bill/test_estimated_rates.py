@@ -1,6 +1,6 @@
 """Bills and savings at estimated rates: dollars with a mark, never complete, possible at most."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 
 import pytest
@@ -20,6 +20,7 @@ from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.policy.discounts import Discounts, own
 from sageaudit.domain.prices.market import Market, Rate, comparable
+from sageaudit.structs import replace
 from tests.fakes.any_input import likely_jobs
 from tests.fakes.jobs import HOURLY_USD, TYPES, FixedPrices, flat, guessed, known, market, ran
 

@@ -1,11 +1,11 @@
 """One type for all runs of a family."""
 
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
 from sageaudit.domain.bill.family_type import for_family
+from sageaudit.structs import replace
 from tests.domain.bill.test_resize import ALMOST_NONE, CPU, TYPES, tried
 
 pytestmark = pytest.mark.money

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +19,7 @@ from sageaudit.domain.bill.idle_capacity import IdleCapacity, idle_capacity
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.structs import replace
 from tests.fakes.jobs import HOURLY_USD, flat, job, market, phases, ran, series, usage
 
 GPUS = "ml.g4dn.12xlarge"

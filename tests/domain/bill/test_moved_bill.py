@@ -1,6 +1,5 @@
 """A bill on another type without its lines is the bill's own total, to the last digit."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -16,6 +15,7 @@ from sageaudit.domain.bill.moved_bill import MovedBill
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.prices.market import Market
+from sageaudit.structs import replace
 from tests.fakes.jobs import TYPES, FixedPrices, known, market, ran
 
 MONTH_ENDS = datetime(2026, 6, 1, tzinfo=UTC)

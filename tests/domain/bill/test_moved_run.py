@@ -1,6 +1,5 @@
 """Whether another type holds a run and how long it takes there, computed by hand and as laws."""
 
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -17,6 +16,7 @@ from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio, Precision
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import Metric
+from sageaudit.structs import replace
 from tests.fakes.jobs import Points, gpu_type, instance_type, ran, series, usage
 
 pytestmark = pytest.mark.money

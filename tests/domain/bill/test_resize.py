@@ -1,6 +1,5 @@
 """A run on other types, computed by hand: refusals, bills, break-evens and their order."""
 
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +15,7 @@ from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.prices.gpu import GpuRatio, Precision
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.structs import replace
 from tests.fakes.jobs import (
     FixedPrices,
     even_use,

@@ -1,6 +1,5 @@
 """Which types a run cannot move to, whatever they cost, and what its owner has to check."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from sageaudit.domain.bill.type_vetoes import (
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
+from sageaudit.structs import replace
 from tests.fakes.jobs import job
 
 TYPES = packaged.types()

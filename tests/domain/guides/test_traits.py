@@ -1,7 +1,6 @@
 """The traits by which guides are chosen: each with its values, and where it is unknown."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -16,6 +15,7 @@ from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.job import Hints, Job, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel, WarmPool
 from sageaudit.rules.catalogue import load
+from sageaudit.structs import replace
 from tests.fakes import documents, jobs
 from tests.fakes.documents import document, finding
 from tests.fakes.families import run_summary

@@ -1,6 +1,5 @@
 import json
 from copy import deepcopy
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +11,7 @@ from sageaudit.domain.job.event import JobEnded, described_run, job_ended, same_
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef, partition_of
 from sageaudit.errors import Malformed, RejectedEvent
+from sageaudit.structs import replace
 from tests.fakes.jobs import training_answer
 
 ACCOUNT, REGION = "111122223333", "us-east-1"

@@ -6,11 +6,12 @@ A new row is tested here without a test of its own.
 import json
 import random
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
 
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.describe import parse

@@ -1,6 +1,5 @@
 """What the company pays instead of the list price, and what a Savings Plan changes."""
 
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +14,7 @@ from sageaudit.domain.policy.discounts import Discounts, OwnPrices, own
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
 from sageaudit.errors import BadPolicy
+from sageaudit.structs import replace
 from tests.fakes.jobs import known
 
 REGION = "us-east-1"

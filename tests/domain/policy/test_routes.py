@@ -1,7 +1,6 @@
 """Channels and routes: which messages go where, and what is refused in which words."""
 
 import tomllib
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -10,6 +9,7 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy, parse
 from sageaudit.domain.policy.routes import Subject
 from sageaudit.errors import BadPolicy
+from sageaudit.structs import replace
 
 RULES = {"gpu-underused": {"mean_below": "percent of one GPU"}, "spot-not-used": {}}
 CHANNELS = """

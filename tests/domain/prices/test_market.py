@@ -1,7 +1,7 @@
 """Types priced beside the job's own: what no price of the job's day is known of."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
@@ -16,6 +16,7 @@ from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.policy.discounts import Discounts, own
 from sageaudit.domain.prices.market import Era, Market, Rate, comparable
 from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
+from sageaudit.structs import replace
 from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, guessed, known, ran
 
 pytestmark = pytest.mark.money

@@ -1,6 +1,5 @@
 """Own rates with dates: which one holds on a day, and how a later report is added."""
 
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -9,6 +8,7 @@ import pytest
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.own_rates import OwnRate, OwnRates, RateBasis, merged, own_rates
+from sageaudit.structs import replace
 from tests.fakes.jobs import known
 
 OCTOBER = OwnRate(

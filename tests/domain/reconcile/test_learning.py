@@ -1,6 +1,5 @@
 """What a report teaches: rates by product and days, and what is no rate."""
 
-from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -13,6 +12,7 @@ from sageaudit.domain.prices.own_rates import OwnRate, RateBasis
 from sageaudit.domain.reconcile.learning import Learnt, NotLearnt, learn
 from sageaudit.domain.reconcile.spend import PaidReport, PaidUsage
 from sageaudit.errors import BadUsage
+from sageaudit.structs import replace
 
 pytestmark = pytest.mark.money
 

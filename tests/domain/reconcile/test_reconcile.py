@@ -1,7 +1,6 @@
 """A month of the history against AWS's lines, worked out by hand and as properties."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +18,7 @@ from sageaudit.domain.reconcile.reconcile import (
 )
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.domain.reconcile.usage_type import JOBS, MANAGED_SPOT, Usage, of_job, parsed
+from sageaudit.structs import replace
 from tests.fakes.documents import document, job, line
 
 pytestmark = pytest.mark.money

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -9,6 +8,7 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.forecast import Basis, Cost, RunLimit, Span
+from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.planned import LATER, planned, told
 

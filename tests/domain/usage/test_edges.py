@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from sageaudit.domain.usage.activity import cpu_works, gpu_works
@@ -12,6 +10,7 @@ from sageaudit.domain.usage.edges import (
     idle_tail,
 )
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.structs import replace
 from tests.fakes.jobs import Points, ran, series, usage
 
 

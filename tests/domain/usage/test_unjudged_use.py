@@ -1,7 +1,6 @@
 """What of a run's use was not judged, in sentences."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,6 +9,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.unjudged_use import unjudged_use
+from sageaudit.structs import replace
 from tests.fakes.jobs import START, TYPES, Points, flat, ran, series, usage
 
 ON_GPU = ran(3600, "ml.g5.2xlarge")

@@ -1,9 +1,9 @@
 """Families: runs of four to twelve active minutes, each alone too short to be judged."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from sageaudit.structs import replace
 from tests.labelled.expert import (
     CPU_OK,
     GPU_OK,

@@ -6,8 +6,7 @@ gives sums only, so the low end may not know how many devices were busy. High do
 story known, the quick end of the range.
 """
 
-from dataclasses import replace
-
+from sageaudit.structs import replace
 from tests.labelled.expert import HUGGING, Scenario, Topic, day, expert, job, merged, rate
 from tests.labelled.machine import Shown
 

@@ -1,7 +1,6 @@
 """GPU memory that grows: towards its limit, never near it, or as the design has it."""
 
-from dataclasses import replace
-
+from sageaudit.structs import replace
 from tests.labelled.expert import HUGGING, MOVE_OK, expert, healthy, job
 from tests.labelled.machine import Phase, Shown
 

@@ -1,9 +1,9 @@
 """How the machines were bought: spot, warm pools, training plans, types without a price."""
 
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+from sageaudit.structs import replace
 from tests.labelled.expert import HUGGING, cents, expert, job, usd
 from tests.labelled.machine import BUCKET, Json, Phase, Shown
 

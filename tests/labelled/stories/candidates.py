@@ -1,7 +1,6 @@
 """Runs that are worth a trial of something else."""
 
-from dataclasses import replace
-
+from sageaudit.structs import replace
 from tests.labelled.machine import SKLEARN, Doing, Plot, alike, channel
 from tests.labelled.story import BUSY_A10G, BUSY_CPU, story
 

@@ -1,7 +1,6 @@
 """Failures, limits, and what a job is followed by."""
 
-from dataclasses import replace
-
+from sageaudit.structs import replace
 from tests.labelled.machine import Doing, Plot, alike, idle
 from tests.labelled.story import BUSY_A10G, story
 

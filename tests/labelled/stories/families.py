@@ -1,8 +1,8 @@
 """Runs of one family in their order: the last one is judged."""
 
-from dataclasses import replace
 from datetime import timedelta
 
+from sageaudit.structs import replace
 from tests.labelled.machine import Doing, Plot, alike, channel
 from tests.labelled.story import BUSY_A10G, falling, family
 

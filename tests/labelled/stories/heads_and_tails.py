@@ -1,7 +1,6 @@
 """Instances that wait before the work, after it, or for each other."""
 
-from dataclasses import replace
-
+from sageaudit.structs import replace
 from tests.labelled.machine import SKLEARN, Doing, Plot, alike, channel, idle
 from tests.labelled.story import BUSY_A10G, BUSY_CPU, BUSY_T4, story
 

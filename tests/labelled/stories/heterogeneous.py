@@ -1,7 +1,6 @@
 """Heterogeneous clusters: hosts with GPUs that train, and CPU hosts that feed them or do not."""
 
-from dataclasses import replace
-
+from sageaudit.structs import replace
 from tests.labelled.machine import PYTORCH, Doing, Host, Json, Plot, alike, idle, training
 from tests.labelled.story import Story
 

@@ -1,8 +1,8 @@
 """Learning curves: training that goes on after the model has stopped learning."""
 
 import math
-from dataclasses import replace
 
+from sageaudit.structs import replace
 from tests.labelled.machine import Plot, alike
 from tests.labelled.story import BUSY_A10G, falling, story
 

@@ -1,9 +1,9 @@
 """Memory that runs out, and memory that is only full: told by what each minute needs."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
+from sageaudit.structs import replace
 from tests.labelled.machine import Doing, Plot
 from tests.labelled.story import LONG_T4, Story, story
 

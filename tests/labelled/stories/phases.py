@@ -1,7 +1,6 @@
 """Downloads, image pulls and uploads around the work."""
 
-from dataclasses import replace
-
+from sageaudit.structs import replace
 from tests.labelled.machine import Doing, Plot, alike, channel
 from tests.labelled.story import BUSY_A10G, story
 

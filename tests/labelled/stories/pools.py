@@ -6,9 +6,10 @@ knows no threshold of this project.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
+from sageaudit.structs import replace
 from tests.labelled.machine import BEGIN, Json, Plot, alike, training
 from tests.labelled.story import BUSY_A10G, FAMILY, Story
 

@@ -1,7 +1,6 @@
 """Spot, warm pools, old types and volumes."""
 
-from dataclasses import replace
-
+from sageaudit.structs import replace
 from tests.labelled.machine import SKLEARN, Doing, Plot, alike
 from tests.labelled.story import BUSY_A10G, BUSY_CPU, LONG_T4, story
 

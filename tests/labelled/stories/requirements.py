@@ -1,7 +1,6 @@
 """Settings that an organisation requires of its jobs: the policy of all stories forbids one."""
 
-from dataclasses import replace
-
+from sageaudit.structs import replace
 from tests.labelled.machine import Plot, alike
 from tests.labelled.story import BUSY_A10G, story
 

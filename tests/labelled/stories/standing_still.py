@@ -2,8 +2,7 @@
 another host at work.
 """
 
-from dataclasses import replace
-
+from sageaudit.structs import replace
 from tests.labelled.machine import Batchwork, Doing, Plot, alike, idle
 from tests.labelled.story import BUSY_A10G, story, swinging
 

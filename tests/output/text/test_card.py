@@ -1,7 +1,6 @@
 import html
 import re
 import textwrap
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -17,6 +16,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text import plain, slack, teams
 from sageaudit.output.text.card import ROWS, WIDTH, CardLine, MessageCard
 from sageaudit.output.text.commands import HistoryPlace
+from sageaudit.structs import replace
 from tests.fakes.cards import document_card
 from tests.fakes.documents import (
     advised,

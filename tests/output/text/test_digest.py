@@ -1,7 +1,6 @@
 """The digest on a phone: a normal week, an empty one, one with a runaway; and in every form."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -21,6 +20,7 @@ from sageaudit.output.text.card import WIDTH, rows
 from sageaudit.output.text.digest import DIGEST_ROWS, DigestReport, digest_card
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.plain import message
+from sageaudit.structs import replace
 from tests.fakes.hostile import ATTACKS
 
 NOW = datetime(2026, 11, 23, 8, tzinfo=UTC)

@@ -1,7 +1,6 @@
 """Why a message is sent now, in words, on every channel and within its limits."""
 
 import re
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +18,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, reason, slack
 from sageaudit.output.text.reason import since_last_alert, what_changed
+from sageaudit.structs import replace
 from tests.fakes.alerts import alert
 from tests.fakes.cards import document_card
 from tests.fakes.documents import (

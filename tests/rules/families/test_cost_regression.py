@@ -1,4 +1,3 @@
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -6,6 +5,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Job, Parent, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import market, phases, ran, series, usage
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row

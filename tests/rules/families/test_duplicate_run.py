@@ -1,10 +1,10 @@
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, ran
 from tests.fakes.judging import together, usd

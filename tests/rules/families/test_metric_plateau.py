@@ -1,6 +1,5 @@
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -12,6 +11,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Direction, Objective
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
+from sageaudit.structs import replace
 from tests.fakes.jobs import START, job, phases, ran, series, usage
 from tests.fakes.judging import outcome, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, lines, row

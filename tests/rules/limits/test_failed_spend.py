@@ -1,4 +1,3 @@
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -6,6 +5,7 @@ from sageaudit.domain.job.job import Hints, Job, Parent, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Upload
 from sageaudit.domain.usage.measurements import Metric
+from sageaudit.structs import replace
 from tests.fakes.jobs import START, Points, job, market, phases, ran, series, usage
 from tests.fakes.rule_cases import CLEAR, FOUND, Measured, cases, even, finds, lines, row
 

@@ -1,9 +1,9 @@
-from dataclasses import replace
 from datetime import datetime, timezone
 from decimal import Decimal
 
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel
+from sageaudit.structs import replace
 from tests.fakes.jobs import START, job, phases
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 

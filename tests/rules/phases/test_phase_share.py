@@ -1,10 +1,10 @@
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
 from sageaudit.domain.job.job import Job, Phase, Purchase
 from sageaudit.rules.phases.phase_share import PhaseShare, phase_share, seconds_of_attempts
+from sageaudit.structs import replace
 from tests.fakes.jobs import START, job, known, phases
 
 

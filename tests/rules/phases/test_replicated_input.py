@@ -1,9 +1,9 @@
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel
+from sageaudit.structs import replace
 from tests.fakes.jobs import job, phases
 from tests.fakes.judging import together
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -9,6 +8,7 @@ from sageaudit.domain.bill.finding import Clear, Confidence, RuleName
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Upload
+from sageaudit.structs import replace
 from tests.fakes import batch_jobs
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import market

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -10,6 +9,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.structs import replace
 from tests.fakes.accounts import account_found, account_outcome
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START

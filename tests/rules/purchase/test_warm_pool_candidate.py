@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -7,6 +6,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import InstanceGroup, Job, Parent, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel, WarmPool
+from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, phases
 from tests.fakes.rule_cases import CLEAR, cases, finds, row

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -9,6 +8,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Job, Phase, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import WarmPool
+from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, phases
 from tests.fakes.judging import found, usd

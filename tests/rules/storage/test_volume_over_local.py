@@ -1,7 +1,6 @@
-from dataclasses import replace
-
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
+from sageaudit.structs import replace
 from tests.fakes.jobs import TYPES, FixedPrices
 from tests.fakes.planned import asked
 from tests.fakes.rule_cases import CLEAR, cases, finds, row

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -9,6 +8,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Metric
+from sageaudit.structs import replace
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import START, TYPES, FixedPrices, known, phases, ran, series, usage
 from tests.fakes.judging import unknown

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +10,7 @@ from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job, run_summary
 from tests.fakes.families import earlier_run, run_fields
 from tests.fakes.jobs import HOURLY_USD, TYPES, flat, market, ran

@@ -1,10 +1,10 @@
-from dataclasses import replace
 from typing import Any
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.structs import replace
 from tests.fakes.jobs import FixedPrices, even_use, ran, series, usage
 from tests.fakes.judging import found, together
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row

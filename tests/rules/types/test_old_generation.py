@@ -1,4 +1,3 @@
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +9,7 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.structs import replace
 from tests.fakes.jobs import START, FixedPrices, even_use, ran, series, usage
 from tests.fakes.judging import found, outcome
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row

@@ -1,7 +1,6 @@
 """One type for all runs of a family, by the shipped prices: each run is audited in turn."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from itertools import groupby
 
@@ -13,6 +12,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job, run_summary
 from tests.fakes.families import earlier_run, run_fields
 from tests.fakes.jobs import even_use, ran

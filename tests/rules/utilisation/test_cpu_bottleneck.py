@@ -1,8 +1,7 @@
-from dataclasses import replace
-
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.structs import replace
 from tests.fakes.jobs import flat, phases, ran, series, usage
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 

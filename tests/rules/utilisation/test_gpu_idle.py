@@ -1,8 +1,7 @@
-from dataclasses import replace
-
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
+from sageaudit.structs import replace
 from tests.fakes.jobs import TYPES, instance_type, market, phases, ran, series, usage
 from tests.fakes.judging import unknown
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row

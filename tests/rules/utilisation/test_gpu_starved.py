@@ -1,7 +1,6 @@
-from dataclasses import replace
-
 from sageaudit.domain.job.job import Hints, Job
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.structs import replace
 from tests.fakes.jobs import ran, series, usage
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, lines, row
 

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from decimal import Decimal
 
 from sageaudit.adapters.prices import packaged
@@ -7,6 +6,7 @@ from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.structs import replace
 from tests.fakes.jobs import TYPES, market, phases, ran, series, usage
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -7,6 +6,7 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.structs import replace
 from tests.fakes import trainium
 from tests.fakes.jobs import START, FixedPrices, Points, instance_type, phases, ran, series, usage
 from tests.fakes.judging import found, outcome

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -6,6 +5,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
+from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import phases, ran, series
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row

@@ -1,8 +1,7 @@
-from dataclasses import replace
-
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.structs import replace
 from tests.fakes.jobs import TYPES, Points, market, phases, ran, series, usage
 from tests.fakes.judging import together, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, row

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from decimal import Decimal
 
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
@@ -6,6 +5,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from tests.fakes.jobs import FixedPrices, even_use, gpu_type, phases, ran, series
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 

@@ -1,9 +1,8 @@
-from dataclasses import replace
-
 from sageaudit.domain.job.job import Hints, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
+from sageaudit.structs import replace
 from tests.fakes.jobs import Points, phases, ran, series, usage
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
 

@@ -1,7 +1,7 @@
 """A family's findings are those in the order of the runs' ends, however they were audited."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Repeated
 from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.dependencies import SaidJobs, dependencies, ended

@@ -5,7 +5,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from typing import ClassVar
@@ -25,6 +25,7 @@ from sageaudit.domain.prices.market import Market, Rate
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.series import Series
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from sageaudit.workflows.audit import judge
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.jobs import TYPES, FixedPrices, flat, known, market, ran
@@ -139,7 +140,7 @@ def test_an_audit_builds_few_bills(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(built) <= 1 + len(changes)
 
 
-class CountedSeries(Series):
+class CountedSeries(Series, frozen=True, dict=True):
     """Counts how often the points that are there are picked."""
 
     picked: ClassVar[list[int]] = []

@@ -1,7 +1,6 @@
 """One job's end, told as a story: what the flow asks, waits for and records."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -13,6 +12,7 @@ from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled, Unavailable
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import (
     AuditDependencies,
     Audited,

@@ -7,7 +7,6 @@ asked, and where messages stand. Its story stands here, step by step.
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
 from sageaudit.rules.card import Ruleset
+from sageaudit.structs import replace
 from tests.fakes.audit_world import OTHER_ACCOUNT, World, answer, at, event, running
 from tests.fakes.jobs import ACCOUNT, REGION, transition
 

@@ -1,6 +1,5 @@
 """A policy's sections reach the rules and the severity of the jobs that they name."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +13,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy, RuleChoices, Section
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset, TuningCase
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import Child, audit_job, audit_roll_up
 from tests.fakes.jobs import ACCOUNT, START, job, market, usage
 

@@ -1,13 +1,13 @@
 """`[require]` of tags and settings in the flow: what is asked, stored, and said later."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy, parse
 from sageaudit.errors import AccessDenied
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from tests.fakes.dependencies import END, KEY, House
 from tests.fakes.jobs import training_answer
 from tests.workflows.audit.test_reaudit import DAY, HOUR, MINUTE, pool

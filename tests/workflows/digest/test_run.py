@@ -1,7 +1,6 @@
 """The digest beside its report: what people answered counts in both, and the report may fail."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ from sageaudit.errors import Unavailable
 from sageaudit.output.text import plain
 from sageaudit.output.text.card import MessageCard
 from sageaudit.queries.digest import digests
+from sageaudit.structs import replace
 from sageaudit.workflows.digest.run import DigestDependencies, Digested, send_digest
 from sageaudit.workflows.report.contents import ReportSource
 from tests.fakes.weeks import record

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -23,6 +22,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.text.money import usd
+from sageaudit.structs import replace
 from sageaudit.workflows.notify.decide import notify
 from sageaudit.workflows.notify.posts import NotifyDependencies
 from tests.fakes.delivering import NOON, PK

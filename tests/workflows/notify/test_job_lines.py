@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -13,6 +12,7 @@ from sageaudit.domain.alert.alert import hour_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
+from sageaudit.structs import replace
 from tests.fakes.delivering import NOON
 from tests.fakes.documents import document, job, rollup_document, unauditable_document
 from tests.fakes.family import FamilyStory, is_quiet, run_document

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -20,6 +20,7 @@ from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import AccessDenied, HistoryFileError, JobNotFound, NoCredentials, Unavailable
 from sageaudit.rules.card import Ruleset
+from sageaudit.structs import replace
 from sageaudit.workflows.scan.run import AHEAD, Outcome, Result, scan
 from tests.fakes.dependencies import SaidJobs, dependencies
 from tests.fakes.due import due

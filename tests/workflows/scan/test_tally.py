@@ -1,6 +1,5 @@
 """The count of what became of jobs is bounded, and says the gravest failure."""
 
-from dataclasses import replace
 from decimal import Decimal
 
 from sageaudit.cli.exits import Exit
@@ -10,6 +9,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import AccessDenied, Throttled
+from sageaudit.structs import replace
 from sageaudit.workflows.scan.run import Lane, Outcome, Result
 from tests.fakes.dependencies import SaidJobs, dependencies
 from tests.fakes.jobs import ACCOUNT, REGION, START

@@ -4,7 +4,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.sweep import ListOfJobs
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
+from sageaudit.structs import replace
 from sageaudit.workflows.sweep.run import DueSent, Swept
 from sageaudit.workflows.sweep.watch import WatchedList
 from tests.fakes.jobs import ACCOUNT, REGION

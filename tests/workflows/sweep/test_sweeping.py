@@ -1,6 +1,5 @@
 """Sweeps in virtual time: what is found, what is counted, and where each one goes on."""
 
-from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from unittest import mock
@@ -15,6 +14,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.sweep import OVERLAP
 from sageaudit.errors import Throttled, Unavailable
+from sageaudit.structs import replace
 from sageaudit.workflows.sweep.run import DUE_AGAIN_AFTER, DueSent, Swept, sweep
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.sweeps import (

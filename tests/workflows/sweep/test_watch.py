@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, cast
@@ -29,6 +29,7 @@ from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import DENIED, Measurements, Metric, Missing, RawSeries
 from sageaudit.errors import AccessDenied, AwsError, JobNotFound, Throttled
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList, watch
 from tests.fakes.families import run_fields, run_summary
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES, job, known, market, phases

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from botocore.config import Config
+from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, parsing, part_of, text_in
 from sageaudit.domain.job.ref import partition_of
@@ -21,8 +21,7 @@ _NAME = re.compile(r"[\w+=,.@-]{1,64}(?:/[\w+=,.@-]{1,64}){0,8}\Z", re.ASCII)
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(Struct, frozen=True):
     """A role that has the same name, with its path, in every account."""
 
     name: str

@@ -7,8 +7,9 @@ it a new receipt handle: only the newest one deletes it for sure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.adapters.aws.sqs import BATCH, SqsQueue, queue_errors
 
@@ -22,8 +23,7 @@ LONG_POLL_S = 3
 """How long SQS looks for a message. A short poll (0 s) asks only some of SQS's servers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """One message. `attributes` are those that its sender gave, `system` those of SQS."""
 
     message_id: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import ClientError
+from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import aws_errors, code_of
 from sageaudit.errors import AccessDenied, BadUsage, Unavailable
@@ -16,8 +16,7 @@ _NO_ORGANIZATION = "AWSOrganizationsNotInUseException"
 _MOST_PAGES = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class NamedAccount:
+class NamedAccount(Struct, frozen=True):
     """An account by its id. `name` is what the organization calls it; None outside of one."""
 
     id: str

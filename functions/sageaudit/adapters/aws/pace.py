@@ -18,10 +18,11 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from weakref import WeakValueDictionary
+
+from msgspec import Struct, field
 
 from sageaudit.adapters.aws.clients import is_throttle
 
@@ -52,8 +53,7 @@ class Stopped(BaseException):
     """The scan was stopped while a request waited: no `except Exception` may hold it up."""
 
 
-@dataclass(slots=True)
-class _Turns:
+class _Turns(Struct):
     """One API of one account and region: when the next request may be sent."""
 
     a_second: float
@@ -77,8 +77,7 @@ class _Turns:
         self.free_at = max(self.free_at, now + _ONE_THROTTLE_S)
 
 
-@dataclass
-class Pace:
+class Pace(Struct):
     """Lets requests through at the services' rates, from any thread.
 
     `clock` returns seconds that only grow; `sleep` waits for seconds, or raises Stopped.

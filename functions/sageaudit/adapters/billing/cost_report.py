@@ -6,7 +6,6 @@ DuckDB sums decimals of 18 places; AWS writes ten.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from sageaudit.adapters.billing.report_lines import ReportLines, report_lines
 from sageaudit.domain.prices.own_rates import RateBasis
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded, PaidReport, PaidUsage
 from sageaudit.errors import BadUsage
+from sageaudit.structs import replace
 
 _SPEND = """
 SELECT coalesce(usage_type, ''), region, coalesce(unit, ''),

@@ -15,10 +15,11 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.adapters.files.duckdb_engine import duckdb_connection, duckdb_errors
 from sageaudit.domain.reconcile.spend import USAGE_TYPES
@@ -115,8 +116,7 @@ SELECT file, number, fault FROM (SELECT file, number, CASE
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ReportLines:
+class ReportLines(Struct, frozen=True):
     """The table `line` of a database, with SageMaker's lines of `files`, and a view of each file.
 
     Lines have the columns of `_COLUMNS`, as text or NULL, with `file` (its index) and `number`.

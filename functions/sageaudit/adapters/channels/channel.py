@@ -11,8 +11,9 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self
+
+from msgspec import Struct, field
 
 from sageaudit.adapters.aws.clients import QUICK, client
 from sageaudit.adapters.aws.secrets import SecretReader
@@ -48,8 +49,7 @@ _WORD = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """An HTTP answer; header names are lower case."""
 
     status: int
@@ -69,8 +69,7 @@ class Secret(Protocol):
         """The address."""
 
 
-@dataclass(frozen=True, slots=True)
-class SecretForm:
+class SecretForm(Struct, frozen=True):
     """What the secret of a channel holds.
 
     `kind` describes it to a person: "Slack incoming webhook URL". `refusal` says why a text is not
@@ -82,8 +81,7 @@ class SecretForm:
     refusal: Callable[[str], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Connections:
+class Connections(Struct, frozen=True):
     """What a channel is connected with: the boto3 session, and how a webhook is posted to."""
 
     session: Any

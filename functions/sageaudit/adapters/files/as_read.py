@@ -6,9 +6,10 @@ With it an audit of the recording is the audit that the live job got at that mom
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.adapters.prices.price_cache import Stored, entries_document, read_entries
@@ -22,8 +23,7 @@ from sageaudit.errors import Malformed
 _PRICES = "prices"
 
 
-@dataclass(frozen=True, slots=True)
-class AsRead:
+class AsRead(Struct, frozen=True):
     """`as_of`: when the job was read, the `now` of its audits.
 
     `absent`: why a metric without points has none. `metric_notes`, `notes`: sentences on what else

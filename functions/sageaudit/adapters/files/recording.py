@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.adapters.files import as_read
 from sageaudit.adapters.files.as_read import AsRead
@@ -30,8 +31,7 @@ _TOP = "the top level"
 _MAX_POINTS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """One recorded job. Account and region are None where the file does not name them.
 
     `as_read`: the moment and the sources of a live audit; None of a file that names no moment.
@@ -47,8 +47,7 @@ class Recording:
     """Whether `tags` are all that the job has: an answer of AWS, not what an audit kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedSet:
+class RecordedSet(Struct, frozen=True):
     """The jobs that a roll-up launched, and the roll-up itself if the file has it."""
 
     children: tuple[Recording, ...]

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import asdict
 
 from sageaudit.adapters.files import as_read, whole_file
 from sageaudit.adapters.files.exact_json import to_json

@@ -6,9 +6,10 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.adapters.files.other_forms import other_form, other_form_of
 from sageaudit.domain.request.values import Path as Place
@@ -24,8 +25,7 @@ TOO_DEEP = "has too many brackets inside each other"
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 
-@dataclass(frozen=True, slots=True)
-class RequestFile:
+class RequestFile(Struct, frozen=True):
     """A parsed file."""
 
     name: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -16,6 +15,9 @@ from itertools import repeat
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import UNREADABLE, BadPolicy
@@ -58,8 +60,8 @@ def _stored(value: Any) -> Any:
         return value.value
     if isinstance(value, (Decimal, date)):
         return str(value)
-    if is_dataclass(value):
-        return {field.name: _stored(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Struct):
+        return {name: _stored(part) for name, part in asdict(value).items()}
     return value
 
 
@@ -77,7 +79,7 @@ def _read(value: Any, kind: Any) -> Any:
         return origin(value)
     if origin is date:
         return date.fromisoformat(value)
-    if isinstance(origin, type) and is_dataclass(origin):
+    if isinstance(origin, type) and issubclass(origin, Struct):
         types = get_type_hints(origin)
         return origin(**{name: _read(value[name], types[name]) for name in types})
     return value

@@ -9,12 +9,14 @@ and Sums are strings, as a metric may have any exponent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, fields
 from datetime import date, datetime
 from decimal import Decimal
 from sys import intern
 from types import NoneType
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+from msgspec import NODEFAULT
+from msgspec.structs import FieldInfo, asdict, fields
 
 from sageaudit.adapters.history.gzip_json import gzip_json, read_gzip_json
 from sageaudit.adapters.history.moments import moment_text, read_moment
@@ -116,8 +118,7 @@ def _texts(sums: Sums | RuleSums) -> Item:
 
 def numbers_of(sums: Sums | RuleSums) -> Item:
     """The counts and amounts that are not zero, without those of rules."""
-    values = ((of.name, getattr(sums, of.name)) for of in fields(sums) if of.name != "rules")
-    return {name: value for name, value in values if value}
+    return {name: value for name, value in asdict(sums).items() if value and name != "rules"}
 
 
 def _read_sums(item: Item) -> Sums:
@@ -166,9 +167,9 @@ def _readers(form: type[Any]) -> tuple[Reader, ...]:
     return tuple(readers)
 
 
-def _empty(field: Field[Any]) -> object:
+def _empty(field: FieldInfo) -> object:
     """False, or the empty list, map or sums, that a field has by default; None of any other."""
-    default = field.default if field.default_factory is MISSING else field.default_factory()
+    default = field.default if field.default_factory is NODEFAULT else field.default_factory()
     return default if default is False or default in ((), {}, Sums()) else None
 
 
@@ -201,9 +202,9 @@ _FORMS = (AuditSummary, FindingRow, JobKey, Advised, DearerStep, Decision)
 READERS = {form: _readers(form) for form in _FORMS}
 _NUMBERS: dict[type[Sums | RuleSums], dict[str, Callable[[Any], Any]]] = {
     form: {
-        of.name: Decimal if of.name.endswith("_usd") else int
-        for of in fields(form)
-        if of.name != "rules"
+        name: Decimal if name.endswith("_usd") else int
+        for name in form.__struct_fields__
+        if name != "rules"
     }
     for form in (Sums, RuleSums)
 }

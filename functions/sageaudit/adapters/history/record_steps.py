@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from sageaudit.adapters.history.moments import as_utc
 from sageaudit.adapters.history.sort_keys import ended_sk
 from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Recorded, Verdict
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
+from sageaudit.structs import replace
 
 
 class RecordStep(enum.Enum):
@@ -60,8 +62,7 @@ STAMP_LENGTH = 8
 """Letters of what `run_stamp` makes."""
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyRow:
+class FamilyRow(Struct, frozen=True):
     """One run in its family, in order of ends.
 
     A run is judged by the runs of its family that ended before it. `compared`: the stamps of the

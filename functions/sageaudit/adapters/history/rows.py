@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
@@ -24,6 +23,7 @@ from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import seconds_between, whole_sum
 from sageaudit.domain.reconcile.audited_lines import lines_of, usage_type_of
 from sageaudit.output.text.finding import fix_text
+from sageaudit.structs import replace
 
 _HOUR_S = 3600
 MOST_FINDING_ROWS = 40

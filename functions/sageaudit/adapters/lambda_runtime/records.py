@@ -6,9 +6,10 @@ import base64
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, TypeVar
+
+from msgspec import Struct
 
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.table import (
@@ -38,8 +39,7 @@ _DIGEST = re.compile(rf"{DIGEST_PREFIX}\d{{4}}-\d\d-\d\d", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class SqsMessage:
+class SqsMessage(Struct, frozen=True):
     """Messages have no order: only those that failed are delivered again."""
 
     LABEL: ClassVar[str] = "message_id"
@@ -97,8 +97,7 @@ class SqsMessage:
         return int(value) if _NUMBER.fullmatch(value) else default
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """Changes have an order: those after one that is not done must wait."""
 
     LABEL: ClassVar[str] = "sequence_number"

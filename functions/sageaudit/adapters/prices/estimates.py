@@ -15,14 +15,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any
 
+from msgspec import Struct
+
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import KnownRate, Quote
+from sageaudit.structs import replace
 
 TABLE = "estimated_prices.json"
 """File name in the package's data."""
@@ -30,18 +32,18 @@ _STANDS_FOR_ALL = "Hosting"
 """Its rates stand in for Training, Processing and Transform, as in the packaged table."""
 
 
-@dataclass(frozen=True, slots=True)
-class EstimatedPrices:
+class EstimatedPrices(Struct, frozen=True, dict=True):
     """Implements PriceSource and KnownPrices over a table in the form of the packaged one."""
 
     table: Mapping[str, Any]
     name: str = "estimate of"
     version: None = None
     """An audit is billed at estimates only where the sources before have no rate."""
-    _quotes: dict[tuple[str, Component, str], Quote] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-    """Made once each, as those of the packaged prices."""
+
+    @cached_property
+    def _quotes(self) -> dict[tuple[str, Component, str], Quote]:
+        """Made once each, as those of the packaged prices."""
+        return {}
 
     def read(self, region: str | None, component: Component) -> EstimatedPrices:
         """These prices: the table is already in memory."""

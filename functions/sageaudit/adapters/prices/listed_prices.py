@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from sageaudit.adapters.prices.price_cache import PriceCache, Stored
 from sageaudit.domain.job.kinds import Component
@@ -28,8 +29,7 @@ ASK_AGAIN_AFTER = timedelta(minutes=10)
 """Pause after a failure, so that a broken API is not called for every job."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedPrices:
+class ListedPrices(Struct, frozen=True):
     """Implements KnownPrices for one region and component.
 
     `why` is the reason when there is no listing of today; `stored` is then the last one, if any.

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.adapters.prices.price_book import PriceBook
 from sageaudit.domain.job.kinds import Component, JobKind
@@ -28,8 +29,7 @@ _PROCESSING_DISCOUNT = Decimal("1.4")
 """Training volumes cost EBS gp2 x 1.4, Processing volumes the plain gp2 price (bill of 2023-12)."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackagedPrices:
+class PackagedPrices(Struct, frozen=True, dict=True):
     """Implements PriceSource and KnownPrices over the packaged tables, which have all regions."""
 
     hourly_table: Mapping[str, Any]
@@ -37,10 +37,11 @@ class PackagedPrices:
     usage_table: Mapping[str, Any]
     name: str = "packaged"
     """The source's name, as notes print it."""
-    _quotes: dict[tuple[str, Component, str], Quote] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-    """Made once each: jobs of many days ask for the same ones."""
+
+    @cached_property
+    def _quotes(self) -> dict[tuple[str, Component, str], Quote]:
+        """Made once each: jobs of many days ask for the same ones."""
+        return {}
 
     def read(self, region: str | None, component: Component) -> PackagedPrices:
         """These prices: the tables are already in memory and cover every region."""

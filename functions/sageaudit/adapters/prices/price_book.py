@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import cached_property
+
+from msgspec import Struct
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component
@@ -25,8 +27,7 @@ _KEPT = 8
 """A process sees jobs of a few components, of today and of the days before."""
 
 
-@dataclass(frozen=True, slots=True)
-class PriceBook:
+class PriceBook(Struct, frozen=True, dict=True):
     """Implements Prices over sources: the rates of `day`, or the newest without a day.
 
     What sources know never changes, so each rate is worked out once and kept in `_rates`.
@@ -34,9 +35,10 @@ class PriceBook:
 
     sources: tuple[KnownPrices, ...]
     day: date | None = None
-    _rates: dict[_Asked, Rate | None] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+
+    @cached_property
+    def _rates(self) -> dict[_Asked, Rate | None]:
+        return {}
 
     @property
     def version(self) -> str:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.history.dynamo import keys
@@ -28,8 +29,7 @@ KEPT_DAYS = 45
 _LISTING_SK = "LISTING"
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """A listing and the time at which it was read."""
 
     listing: PriceListing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 import click
@@ -21,6 +20,7 @@ from sageaudit.queries.columns import columns_of
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import named
 from sageaudit.queries.question import Question
+from sageaudit.structs import replace
 
 _EPILOG = """\b
 Examples:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.adapters.files import request_file
@@ -37,6 +37,7 @@ from sageaudit.errors import BadUsage, HistoryFileError, Malformed, NoHistory
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.family import runs_of
 from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.check import run as checking
@@ -54,8 +55,7 @@ _AUDITS = 3
 """The newest audits whose advice is compared with a request: older advice may be outdated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checks:
+class Checks(Struct, frozen=True):
     """How to check files.
 
     `region` and `account` are those that the user names; `settings_region` is asked for the region

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -27,6 +26,7 @@ from sageaudit.queries.names import named
 from sageaudit.queries.question import Question
 from sageaudit.queries.rows import OF_A_FINDING
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 
 _FORMATS = ("parquet", "jsonl", "csv")
 _STDOUT = Path("-")

@@ -6,11 +6,11 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.channels.catalogue import SERVICES
@@ -195,8 +195,7 @@ def _goes_to(to: Destination, policy: Policy, channel: str) -> str:
     return f"{said}; not to {channel}" if left_out else said
 
 
-@dataclass(frozen=True)
-class _Previewed:
+class _Previewed(Struct, frozen=True):
     """An alert ledger that reads what was sent, and keeps nothing."""
 
     source: HistorySource

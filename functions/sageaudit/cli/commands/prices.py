@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
 
 import click
+from msgspec import Struct
+from msgspec.structs import asdict
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -35,6 +36,7 @@ from sageaudit.output.text.money import about, usd
 from sageaudit.output.text.money import rate as shown_rate
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
+from sageaudit.structs import replace
 
 COMPONENTS = {kind.value: kind.row.component for kind in BILLED_KINDS}
 _EPILOG = """\b
@@ -52,8 +54,7 @@ Examples:
   sageaudit prices learn --cur focus.parquet --amortised --to amortised-rates.json"""
 
 
-@dataclass(frozen=True, slots=True)
-class TypeRate:
+class TypeRate(Struct, frozen=True):
     """One rate, as --output json prints it."""
 
     type: str

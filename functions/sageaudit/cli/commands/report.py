@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +45,7 @@ from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.names import other_days
 from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.window import DAY_FORMS, Window, window_of_days
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.guides import read_guides
 from sageaudit.workflows.report import contents as report_contents
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from textwrap import fill
 from typing import Any
 
 import click
+from msgspec.structs import asdict
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
@@ -82,7 +82,7 @@ def _table(known: tuple[Rule, ...]) -> Table:
     return table
 
 
-SCOPES = {
+SCOPES: dict[type[Any], str] = {
     JobCase: "one job",
     FamilyCase: "one job and the earlier runs of its family",
     TuningCase: "a tuning job and its training jobs",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import click
+from msgspec.structs import asdict
 
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import advices, asking

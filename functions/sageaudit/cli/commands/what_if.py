@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from sageaudit.domain.prices.known_prices import day_of
 from sageaudit.domain.usage.demand import Need
 from sageaudit.errors import BadRecording, BadUsage, Malformed
 from sageaudit.output.terminal import candidates
+from sageaudit.structs import replace
 
 _HOUR_S = Decimal(3600)
 _PLAN = "Its training plan is prepaid: another type would be billed on demand on top of the plan."

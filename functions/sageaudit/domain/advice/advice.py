@@ -13,9 +13,10 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.advice.comparison import (
     Comparison,
@@ -28,6 +29,7 @@ from sageaudit.domain.advice.episodes import CLOSED_AFTER, amount_of, episodes_o
 from sageaudit.domain.audit.advised import Advised, Worth
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.structs import replace
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ID_LETTERS = 8
@@ -69,8 +71,7 @@ WORDS = ("open", *_SILENCES.values(), "taken", MEASURED, NOT_COMPARABLE, WITHDRA
 """The words by which reports count advice that still matters: `Advice.word`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
+class Silence(Struct, frozen=True):
     """Why an advice is in no message: it is accepted, snoozed or exempt (`word`).
 
     `by` is None of what a policy or tag accepts: `reason` has who and why.
@@ -87,8 +88,7 @@ class Silence:
         return self.word != _SILENCES[Verb.EXEMPT]
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What somebody decided about an advice, by its id; the newest one counts, for any value of its
     parameter. `until`: its last day, in UTC; None without an end.
     """
@@ -110,8 +110,7 @@ class Decision:
         return datetime.combine(self.until, time(), UTC) + timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """One advice to a family. Amounts are in what it is `worth`; None is unknown.
 
     `amount`: of the newest run that was advised so; `hits`: the end and amount of each such run

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from statistics import median
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.advised import Advised
 from sageaudit.domain.audit.like_runs import newest_level
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.structs import replace
 
 COMPARED = 3
 """So many runs before, and as many after, are compared by their medians: our choice."""
@@ -46,8 +48,7 @@ class Effect(enum.Enum):
     WORSE = "dearer, or failing"
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Medians of the bills in USD; None where they do not say what the advice saved.
 
     `predicted_usd`: what the runs before were promised, each. `runs`: how many ended well since.
@@ -232,8 +233,7 @@ def _median_usd(runs: Sequence[AuditSummary]) -> Decimal:
     return median([run.total_usd or Decimal(0) for run in runs])
 
 
-@dataclass(frozen=True, slots=True)
-class CostSpike:
+class CostSpike(Struct, frozen=True):
     """What a run was expected to cost by its like, and what it cost, in USD."""
 
     expected_usd: Decimal

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
+
+from msgspec import Struct
 
 from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
@@ -14,8 +15,7 @@ LOOK_BACK_DAYS = 180
 """The runs by which advices are judged: older ones say little of what is open now. Our choice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(Struct, frozen=True):
     """The week from `since` to `until`, both included, in days of UTC; `now`: of the advices.
 
     `before`: the sums of the week before, None where the history does not cover it; `changed`: the

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
+
+from msgspec import Struct, field
 
 from sageaudit.domain.advice.comparison import COMPARED
 from sageaudit.domain.audit.advised import Advised
@@ -17,8 +18,7 @@ _USED_BEFORE = 5
 """Runs before the first finding: a value that one of them had is taken by several in a row."""
 
 
-@dataclass(slots=True)
-class Episode:
+class Episode(Struct):
     """The runs of an advice from when it came to when it comes back."""
 
     runs: list[AuditSummary] = field(default_factory=list)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.audit.advised import Worth
@@ -21,8 +22,7 @@ _MONTHLY_USD = {Severity.HIGH: Decimal(500), Severity.MEDIUM: Decimal(100)}
 """From so many USD a month a family's waste is high or medium. All of these are our choice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Month:
+class Month(Struct, frozen=True):
     """What open advices of one worth come to in 30 days, in USD: `total` of `runs`, and
     `projected`, which is the total once the first of them is 29 days old.
     """

@@ -5,12 +5,14 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
+from msgspec import Struct
+
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.structs import replace
 
 ALERTS_KEPT_DAYS = 400
 """For so long after the last one the alerts of a family are kept: none is sent again because it was
@@ -29,8 +31,7 @@ _MOST_STEPS = 50
 _PIPELINE_STEP = re.compile(r"(pipeline/[^/]+)/[^/]+")
 
 
-@dataclass(frozen=True, slots=True)
-class AlertFigures:
+class AlertFigures(Struct, frozen=True):
     """The figures of a message: USD to the cent, as they are shown; None is unknown.
 
     `severity` is INFO where no finding counts. `perhaps_usd`: what may be lost beyond `lost_usd`.
@@ -94,8 +95,7 @@ class AlertKind(enum.StrEnum):
     CORRECTION = "correction"
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
+class Alert(Struct, frozen=True):
     """A message about a run of a family: which `version` of its audit caused it, with which
     figures, when, and to which channels.
 
@@ -127,8 +127,7 @@ class Alert:
         return replace(self, version=by.version, figures=by.figures, at=by.at, channels=by.channels)
 
 
-@dataclass(frozen=True, slots=True)
-class PastAlerts:
+class PastAlerts(Struct, frozen=True):
     """The alerts that a decision about a run depends on.
 
     `run` is its partition key. `last`: the run's last alert. `alerts`: the newest ones about its
@@ -170,8 +169,7 @@ def group_of(family: str) -> str:
     return step[1] if step else family
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelHour:
+class ChannelHour(Struct, frozen=True):
     """The messages to one channel that were decided on in a clock hour (UTC).
 
     `sent` have a notice of their own; the `held` ones have one together, which is posted after the

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from msgspec import Struct
+
 from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.advice.comparison import CostSpike
 from sageaudit.domain.advice.month import Month, severity_of
@@ -30,8 +32,7 @@ class News(enum.StrEnum):
     CAME_BACK = "came back"
 
 
-@dataclass(frozen=True, slots=True)
-class AlertCase:
+class AlertCase(Struct, frozen=True):
     """What a decision about a run of `family` rests on.
 
     `found`: the ids of what this run is advised; `advices`: all of its subject, by id, what counts

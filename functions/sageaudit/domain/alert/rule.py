@@ -8,7 +8,6 @@ only to correct it. docs/message-rule.md has the rule as a table, docs/decisions
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
@@ -28,6 +27,7 @@ from sageaudit.domain.alert.decision import AlertCase, AlertDecision, News, no_a
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.structs import replace
 
 TIMES = 10
 """Ten times the amount of the last message is sent at once. Our choice."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.alert.alert import AlertFigures
@@ -22,8 +23,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
 
 
-@dataclass(frozen=True, slots=True)
-class MessageSubject:
+class MessageSubject(Struct, frozen=True):
     """One version of an audit, as a decision and a card need it.
 
     `counted` are the findings that count for a message, and `trials` those that are worth a trial;

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Scalar, Severity
@@ -24,8 +25,7 @@ class Worth(enum.StrEnum):
     """USD that are worth a trial."""
 
 
-@dataclass(frozen=True, slots=True)
-class Advised:
+class Advised(Struct, frozen=True):
     """What a standing finding of a run advises; one that the policy or a tag accepts has `exempt`,
     who and why.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+
+from msgspec import Struct, field
 
 from sageaudit.domain.audit.judgement import Judged, Judgement
 from sageaudit.domain.bill.bill import Bill, BillSum
@@ -21,8 +22,7 @@ from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.pooled_runs import PooledRuns
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(Struct, frozen=True):
     """Job, bill, outcomes and savings, with the versions of ruleset and policy.
 
     `usage` is None when no metrics were read: for a tuning job's roll-up, and for a job that could

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.counterfactual import Savings
@@ -26,6 +27,7 @@ from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements, Metric
 from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.domain.usage.unjudged_use import unjudged_use
+from sageaudit.structs import replace
 
 NOT_FINISHED = "job_not_finished"
 """The code of every rule's answer for a job that still runs."""
@@ -51,8 +53,7 @@ class Judged(enum.StrEnum):
     NO = "no"
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """`not_judged`: one sentence for each thing that was not judged, and what to do; none for YES.
 
     `answered`: a rule could judge its use; where none could, a sum of 0 is not known. Of a job that
@@ -87,8 +88,7 @@ class Judgement:
 WHOLE = Judgement(Judged.YES)
 
 
-@dataclass(frozen=True, slots=True)
-class Waste:
+class Waste(Struct, frozen=True):
     """What a rule says that can find avoidable dollars in the use of the hosts.
 
     `sees_devices`: it reads the use of what is paid for, the GPUs of hosts that have any.

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import groupby, takewhile
 from statistics import median
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.tried_types import (
@@ -135,8 +136,7 @@ def compared_runs(runs: Sequence[AuditSummary]) -> list[AuditSummary]:
     return [run for run in runs if run.status == "Completed" and run.total_usd is not None]
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """What a family's runs cost by now: the newest runs at one usual cost, newest first."""
 
     runs: tuple[AuditSummary, ...]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
@@ -18,8 +19,7 @@ SHOWN = 10
 """Names of each scope in a ranking."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankedName:
+class RankedName(Struct, frozen=True):
     """A family, owner or instance type. `name` is None for audits without one.
 
     `places`: each account and region that it has audits in.
@@ -30,8 +30,7 @@ class RankedName:
     sums: Sums
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyFix:
+class FamilyFix(Struct, frozen=True):
     """The finding to look at first in one run of a family, with its fix."""
 
     job: str
@@ -39,24 +38,21 @@ class FamilyFix:
     finding: FindingDocument
 
 
-@dataclass(frozen=True, slots=True)
-class RankedFamily:
+class RankedFamily(Struct, frozen=True):
     """A family with the fix of its dearest run; None where no finding has one."""
 
     family: RankedName
     fix: FamilyFix | None
 
 
-@dataclass(frozen=True, slots=True)
-class RankedNames:
+class RankedNames(Struct, frozen=True):
     """The first names of a scope in order, and how many there are in all."""
 
     shown: tuple[RankedName, ...]
     names: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """The audits of jobs that ended from `since` to `until` (UTC, both included).
 
     The sums of families, owners, types and of the total are of the same audits: each adds up to

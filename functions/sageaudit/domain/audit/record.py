@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
@@ -26,8 +27,7 @@ Row = TypeVar("Row")
 Row_co = TypeVar("Row_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
+class Detail(Struct, frozen=True):
     """What is needed to audit a job again: kept Describe answer, tags and packed series."""
 
     describe: dict[str, object]
@@ -36,8 +36,7 @@ class Detail:
     note: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One audit to record. `document["audit"]["version"]` is set by History.
 
     `last_modified_at` is the job's LastModifiedTime: an older state never overwrites a newer.
@@ -65,17 +64,15 @@ class Verdict(enum.Enum):
     OLDER = "older"
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """The outcome, with the version that is now the newest, and its head."""
 
     verdict: Verdict
     version: int
-    head: AuditSummary | None = field(default=None, compare=False)
+    head: AuditSummary | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindingRow:
+class FindingRow(Struct, frozen=True, kw_only=True):
     """One finding of one job's newest version, as the lists of its rule show it.
 
     `key`, `job`, `family`, `owner` and `ended_at` repeat its audit's summary: by them a rule's list
@@ -115,8 +112,7 @@ class RunIndex(enum.StrEnum):
     DUE = "due"
 
 
-@dataclass(frozen=True, slots=True)
-class RunQuery(Generic[Row_co]):
+class RunQuery(Struct, Generic[Row_co], frozen=True):
     """Which list of a history to read: an index and the values that it is asked for."""
 
     index: RunIndex

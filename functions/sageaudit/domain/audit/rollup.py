@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -33,6 +32,7 @@ from sageaudit.domain.job.job import Job, whole_sum
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import rollup_of
 from sageaudit.domain.prices.market import PriceKind
+from sageaudit.structs import replace
 
 _ZERO = Decimal(0)
 

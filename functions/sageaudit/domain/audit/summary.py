@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+
+from msgspec import Struct, field
 
 from sageaudit.domain.audit.advised import Advised, value_text
 from sageaudit.domain.audit.judgement import Judged
@@ -21,8 +22,7 @@ _INTERRUPTED = "Interrupted"
 """The phase."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobKey:
+class JobKey(Struct, frozen=True):
     """One run of a job: its ARN and creation time (a deleted job's name can be used again).
 
     `created_at` is the start time where the creation time is not known.
@@ -32,8 +32,7 @@ class JobKey:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditSummary:
+class AuditSummary(Struct, frozen=True, kw_only=True):
     """The newest audit of one job, as it is stored for lists, sums and the family's next runs.
 
     What is not known is None. The fields from `purchase` on (RUN_FIELDS) are those of the run

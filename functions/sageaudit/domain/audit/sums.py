@@ -9,10 +9,12 @@ from __future__ import annotations
 import enum
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from datetime import date
 from decimal import Decimal
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import (
@@ -50,8 +52,7 @@ class Scope(enum.StrEnum):
     """Instance type; no name where a job has several, or none is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSums:
+class RuleSums(Struct, frozen=True):
     """One rule's standing findings and their shares in USD, by bucket.
 
     `avoidable_more_usd`, ...: how much more it may be, of findings with a range. `..._unknown`:
@@ -99,8 +100,7 @@ class RuleSums:
         return RuleSums(**_negative(self))
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(Struct, frozen=True):
     """Sums of audits, newest versions alone. Counts are of audits of jobs, without roll-ups.
 
     `failed`: without jobs that never started. `unpriced`: the total is not known, so it is in no
@@ -198,8 +198,7 @@ class Sums:
         return Sums(**_negative(self), rules={name: -rule for name, rule in self.rules.items()})
 
 
-@dataclass(frozen=True, slots=True)
-class SumRow:
+class SumRow(Struct, frozen=True):
     """The sums of one day (by the job's end, UTC) of one name; rows of one name and day add up.
 
     `name` is None for Scope.ACCOUNT, and for the audits that have no owner or no single type.
@@ -213,8 +212,7 @@ class SumRow:
     sums: Sums
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedFamily:
+class ChangedFamily(Struct, frozen=True):
     """A family whose spend is another one than before; `word`: dearer, cheaper, new or gone.
 
     `qualifier`: how exactly the size of the change is known.
@@ -348,11 +346,13 @@ def _known(amount: Decimal | None) -> Decimal:
 def _numbers(parts: Sequence[Sums] | Sequence[RuleSums]) -> dict[str, Any]:
     """Each count and amount, added up."""
     form = type(parts[0]) if parts else Sums
-    zeros: dict[str, Any] = {of.name: of.default for of in fields(form) if of.name != "rules"}
+    zero = form()
     return {
-        name: sum((getattr(part, name) for part in parts), zero) for name, zero in zeros.items()
+        name: sum((getattr(part, name) for part in parts), getattr(zero, name))
+        for name in form.__struct_fields__
+        if name != "rules"
     }
 
 
 def _negative(sums: Sums | RuleSums) -> dict[str, Any]:
-    return {of.name: -getattr(sums, of.name) for of in fields(sums) if of.name != "rules"}
+    return {name: -value for name, value in asdict(sums).items() if name != "rules"}

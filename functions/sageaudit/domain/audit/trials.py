@@ -7,9 +7,10 @@ finding takes from the rest of the bills of the trials that it names, each dolla
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
@@ -23,8 +24,7 @@ _ZERO = Decimal(0)
 _ORDER = (Bucket.LOST, Bucket.AVOIDABLE, Bucket.POSSIBLE, Bucket.NONE)
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """What one trial cost and reached. None means unknown.
 
     `objective` is the last value of the tuning job's metric. `claimed_usd` is the part of its bill
@@ -73,8 +73,7 @@ def _moment(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
-@dataclass(frozen=True, slots=True)
-class TrialSavings:
+class TrialSavings(Struct, frozen=True):
     """Findings on the tuning job itself, and their counted shares by bucket."""
 
     findings: tuple[Finding, ...]

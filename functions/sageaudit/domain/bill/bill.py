@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from calendar import monthrange
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
+
+from msgspec import Struct
 
 from sageaudit.domain.bill.billed_time import Basis, billed_seconds, only_waited
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase, seconds_between, whole_sum
@@ -33,8 +34,7 @@ _MILLIONTH = Decimal("0.000001")
 _ZERO = Decimal(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line. `usd` is exact; None where quantity or rate is not known."""
 
     item: str
@@ -46,16 +46,14 @@ class Line:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseCost:
+class PhaseCost(Struct, frozen=True):
     """A phase and its share of the compute lines; 0 where it is not billed, None where unknown."""
 
     phase: Phase
     usd: Decimal | None
 
 
-@dataclass(frozen=True)
-class Bill:
+class Bill(Struct, frozen=True, dict=True):
     """The lines, the cost by phase, and sentences that say what is missing.
 
     Without slots: the sums, which each candidate is compared with, are worked out once and kept.
@@ -101,8 +99,7 @@ def estimates_of(lines: Iterable[Line]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(rate.estimated for rate in rates if rate.estimated is not None))
 
 
-@dataclass(frozen=True, slots=True)
-class BillSum:
+class BillSum(Struct, frozen=True):
     """The sum of the bills of a tuning job's children; it has no lines of its own.
 
     `estimated` as in Bill: of how many of them the rates are estimates.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.spot_attempts import last_attempt_s, starts_again
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.prices.market import Market, PriceKind
+from sageaudit.structs import replace
 
 NOT_IN_IT = "not included: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"
 UNDER_A_PLAN = (
@@ -29,8 +31,7 @@ _ECR = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class BillFacts:
+class BillFacts(Struct, frozen=True):
     """Facts about one bill. `price_kind` is None when nothing is priced, else the kind of a rate
     that says most: one estimate makes the bill an estimate.
 

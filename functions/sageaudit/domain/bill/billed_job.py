@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+
+from msgspec import Struct
 
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.change import Change, SetType
@@ -15,8 +16,7 @@ from sageaudit.domain.prices.market import Market, Rate, comparable
 _ZERO = Decimal(0)
 
 
-@dataclass(frozen=True)
-class BilledJob:
+class BilledJob(Struct, frozen=True, dict=True):
     """Each change is billed once: as a finding's own, as an end of its range, and as the first that
     is applied. A move to another type needs no lines: `MovedBill` has its sums.
 

@@ -7,11 +7,13 @@ storage, warm pool, purchase.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase
 from sageaudit.domain.job.parts import WarmPool
+from sageaudit.structs import replace
 
 
 class Stage(enum.IntEnum):
@@ -26,8 +28,7 @@ class Stage(enum.IntEnum):
     PURCHASE = 7
 
 
-@dataclass(frozen=True, slots=True)
-class DropRun:
+class DropRun(Struct, frozen=True):
     """The run does not happen, because it produced nothing."""
 
     stage = Stage.RUN
@@ -45,8 +46,7 @@ class DropRun:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CutPhase:
+class CutPhase(Struct, frozen=True):
     """All occurrences of a phase together become `seconds` shorter, down to 0."""
 
     phase: str
@@ -68,8 +68,7 @@ class CutPhase:
         return _shorter(replace(job, phases=tuple(phases)), job, self.seconds - left)
 
 
-@dataclass(frozen=True, slots=True)
-class SetType:
+class SetType(Struct, frozen=True):
     """Every instance becomes another type and the run takes `slower` times as long.
 
     `trial`: nothing bounds how long, so that its saving is possible at most.
@@ -86,8 +85,7 @@ class SetType:
         return _scaled(job, tuple(groups), self.slower)
 
 
-@dataclass(frozen=True, slots=True)
-class SetCount:
+class SetCount(Struct, frozen=True):
     """One group of `count` instances, and the run takes `slower` times as long.
 
     `refills`: the remaining instances take over work, so their recorded use no longer shows whether
@@ -107,8 +105,7 @@ class SetCount:
         return _scaled(job, (group,), self.slower)
 
 
-@dataclass(frozen=True, slots=True)
-class SetTypeCount:
+class SetTypeCount(Struct, frozen=True):
     """Of a cluster of several types, `count` instances of one type stay; it takes as long.
 
     With 0 its groups are left out. Only a type of one group keeps some of its instances.
@@ -129,8 +126,7 @@ class SetTypeCount:
         return replace(job, groups=tuple(left if self.count else others))
 
 
-@dataclass(frozen=True, slots=True)
-class SetPurchase:
+class SetPurchase(Struct, frozen=True):
     """Bought another way, `billed_share` of the seconds are billed at the same rate."""
 
     billed_share: Decimal
@@ -146,8 +142,7 @@ class SetPurchase:
         return replace(job, purchase=self.purchase, billable_s=billable_s, warm_pool=None)
 
 
-@dataclass(frozen=True, slots=True)
-class ShortenPool:
+class ShortenPool(Struct, frozen=True):
     """The warm pool is retained for at most `retained_s` seconds."""
 
     retained_s: Decimal
@@ -162,8 +157,7 @@ class ShortenPool:
         return replace(job, warm_pool=replace(pool, retained_s=kept_s))
 
 
-@dataclass(frozen=True, slots=True)
-class RetainPool:
+class RetainPool(Struct, frozen=True):
     """The run starts on the pool of the one before, without `pull_s` seconds of image pull, and
     leaves a pool of its own for `retained_s` seconds.
     """
@@ -179,8 +173,7 @@ class RetainPool:
         return replace(CutPhase("Downloading", self.pull_s).apply(job), warm_pool=pool)
 
 
-@dataclass(frozen=True, slots=True)
-class SetVolume:
+class SetVolume(Struct, frozen=True):
     """Every instance gets a volume of `volume_gb` GB."""
 
     volume_gb: int
@@ -191,8 +184,7 @@ class SetVolume:
         return replace(job, volume_gb=self.volume_gb)
 
 
-@dataclass(frozen=True, slots=True)
-class DropTrials:
+class DropTrials(Struct, frozen=True):
     """Some training jobs of a tuning job do not happen; counted over its children's bills."""
 
     trials: frozenset[str]

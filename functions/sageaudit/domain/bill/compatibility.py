@@ -18,12 +18,12 @@ and later).
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from sageaudit.domain.bill.change import Change, SetPurchase, SetType
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.prices.market import Market
+from sageaudit.structs import replace
 
 _SCARCE = re.compile(r"ml\.p[4-9]")
 HYPERBAND = "Hyperband"

@@ -13,8 +13,9 @@ rate saves is possible at most: nothing says that SageMaker sells it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
+
+from msgspec import Struct, field
 
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.billed_job import BilledJob
@@ -23,6 +24,7 @@ from sageaudit.domain.bill.compatibility import estimate_of, possible_at_most, r
 from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market
+from sageaudit.structs import replace
 
 REST = "rest"
 """The slice of a bill that no finding takes."""
@@ -33,16 +35,14 @@ _SHOWN = Decimal("0.005")
 """Dollars: less is shown as under one cent, and nobody changes a run for that."""
 
 
-@dataclass(frozen=True, slots=True)
-class SeverityLimits:
+class SeverityLimits(Struct, frozen=True):
     """Dollars of one run from which a finding is high or medium; below, it is low."""
 
     high_usd: Decimal = Decimal(100)
     medium_usd: Decimal = Decimal(10)
 
 
-@dataclass(frozen=True, slots=True)
-class Severities:
+class Severities(Struct, frozen=True):
     """The severity of findings: set by the policy for a rule, else by dollars."""
 
     limits: SeverityLimits = SeverityLimits()
@@ -76,16 +76,14 @@ class Severities:
         return Severity.LOW if max(share, span[1] if span else share) >= _SHOWN else Severity.INFO
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(Struct, frozen=True):
     """One slice of the waterfall."""
 
     name: str
     usd: Decimal
 
 
-@dataclass(frozen=True, slots=True)
-class Savings:
+class Savings(Struct, frozen=True):
     """Findings, the largest saving first, with their totals; None when the bill is unknown.
 
     `lost_up_to_usd`: the upper end of what is lost, beside the avoidable dollars; it is

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import TypedDict
+
+from msgspec import Struct, field
 
 from sageaudit.domain.bill.change import Change
 
@@ -56,8 +57,7 @@ Scalar = str | int | float | Decimal | bool | None
 """A value of a parameter, or one that a finding's sentence uses."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A parameter to change: its path in the Create*Job request, old and new value."""
 
     path: str
@@ -65,28 +65,24 @@ class Parameter:
     new: Scalar
 
 
-@dataclass(frozen=True, slots=True)
-class Clear:
+class Clear(Struct, frozen=True):
     """The rule judged the job and found nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """The rule could not judge the job: a stable code and a sentence."""
 
     code: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class NotApplicable:
+class NotApplicable(Struct, frozen=True):
     """The rule does not apply to this job, with the reason."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The rule found a part of the bill that can be saved, and its fix.
 
     `change` is the fix that is counted: the changed job is billed again. `best` is the other end of
@@ -131,8 +127,7 @@ class FoundDetails(TypedDict, total=False):
 Outcome = Found | Clear | Unknown | NotApplicable
 
 
-@dataclass(frozen=True, slots=True)
-class Exemption:
+class Exemption(Struct, frozen=True):
     """Marks a finding as accepted: it stays visible but is not in the totals."""
 
     by: str
@@ -140,8 +135,7 @@ class Exemption:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class RuleName:
+class RuleName(Struct, frozen=True):
     """A rule's id and name, and what its card says of its findings.
 
     `compared`: later runs of the family are judged again when such a finding comes or goes.
@@ -159,8 +153,7 @@ class RuleName:
     severity: Severity | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A Found with its rule, severity and dollars (exact USD; None when the bill is unknown).
 
     `alone_usd`: saving of this fix alone. `saving_usd`: its share when all fixes are applied.

@@ -24,8 +24,9 @@ so all $30.72 are counted. Had the run failed, all its $48 are lost, and $30.72 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.billed_job import BilledJob
@@ -41,8 +42,7 @@ _HOUR_S = Decimal(3600)
 _ZERO = Decimal(0)
 
 
-@dataclass(frozen=True, slots=True)
-class IdleCapacity:
+class IdleCapacity(Struct, frozen=True):
     """Exact hours of devices, and exact USD; `counted_usd` is never above `list_usd`.
 
     Both are None where the type has no rate. `look_at`: what may keep the devices waiting.

@@ -7,10 +7,11 @@ month are the same on all of them, so they are looked up once; then a type costs
 from __future__ import annotations
 
 from calendar import monthrange
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Self
+
+from msgspec import Struct
 
 from sageaudit.domain.bill.billed_time import billed_seconds
 from sageaudit.domain.job.job import Job
@@ -21,8 +22,7 @@ _HOUR_S = Decimal(3600)
 _ZERO = Decimal(0)
 
 
-@dataclass(frozen=True, slots=True)
-class MovedBill:
+class MovedBill(Struct, frozen=True):
     """A job whose types all change: its billed seconds, and those until its month ends.
 
     `gb_month_usd` and `month_left_s` are None where the volumes cost several lines, or unknown

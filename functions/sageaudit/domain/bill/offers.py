@@ -5,9 +5,10 @@ None of this depends on what a run used, so the jobs of one day, region, kind an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+
+from msgspec import Struct
 
 from sageaudit.domain.bill.candidate import Constraint, TypeRefusal
 from sageaudit.domain.bill.fit import unlike
@@ -19,8 +20,7 @@ _KEPT = 32
 """Lists of types that a process keeps, of 200 rows each: the newest markets, kinds and types."""
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """A type beside today's, before anything of a run is asked.
 
     `refused`: why it is, where it is not sold or has no price to compare. `unlike`: why no run is

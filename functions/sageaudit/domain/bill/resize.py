@@ -9,9 +9,10 @@ there replaces the bounds, and a step to a smaller type that made the runs deare
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.candidate import Candidate, Constraint, Duration, TypeRefusal
@@ -33,14 +34,14 @@ from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.structs import replace
 
 HEADROOM_PERCENT = Decimal(20)
 _NOTHING_TRIED = FamilyTypes()
 _Question = tuple[Job, Measurements, Market, Decimal, tuple[Measurements, ...]]
 
 
-@dataclass(frozen=True)
-class Resize:
+class Resize(Struct, frozen=True, dict=True):
     """Today's type and bill, and all candidates: those that fit by cost, then the refused ones.
 
     Without slots: which of them save, as several rules ask, is worked out once and kept.
@@ -202,8 +203,7 @@ def resize(
     return Resize(today, rate, billed, need, tuple(fitting), tuple(refused), tuple(would_hold))
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
+class _Trial(Struct, frozen=True):
     """One run, tried on types."""
 
     job: Job
@@ -276,8 +276,7 @@ def _by_cost(candidate: Candidate) -> tuple[Decimal, Decimal, str]:
     return (candidate.usd if candidate.usd is not None else hourly, hourly, name)
 
 
-@dataclass(frozen=True, slots=True)
-class Resizes:
+class Resizes(Struct, frozen=True):
     """The answers of `resize` in one audit: rules that ask the same share one answer.
 
     Types that cost as much by the hour, or more, are left out, but for those that the family tried.

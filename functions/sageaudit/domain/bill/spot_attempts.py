@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.job.job import Job, Phase, whole_sum
 
@@ -23,8 +24,7 @@ def starts_again(job: Job) -> bool:
     return not (job.checkpointed or job.hints.own_checkpoints)
 
 
-@dataclass(frozen=True, slots=True)
-class Attempts:
+class Attempts(Struct, frozen=True):
     """Seconds of Training in all attempts and in those before the last, which did all the work.
 
     Shares (0..1) of the billed seconds: `at_most_repeated` is that of the earlier attempts'

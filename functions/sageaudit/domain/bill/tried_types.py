@@ -8,9 +8,10 @@ as the family has runs: each run keeps those of the runs before it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from itertools import permutations
+
+from msgspec import Struct
 
 from sageaudit.domain.bill.candidate import Constraint, Duration, TypeRefusal
 from sageaudit.domain.bill.moved_run import MOST_TIMES_AS_LONG
@@ -23,8 +24,7 @@ MOST_STEPS = 8
 """Steps that a run keeps, the newest first: what is stored of it stays small."""
 
 
-@dataclass(frozen=True, slots=True)
-class TriedType:
+class TriedType(Struct, frozen=True):
     """Like runs on one type: how many, and the medians of their seconds and dollars."""
 
     type: InstanceType
@@ -38,8 +38,7 @@ class TriedType:
         return self.runs >= ENOUGH_RUNS
 
 
-@dataclass(frozen=True, slots=True)
-class DearerStep:
+class DearerStep(Struct, frozen=True):
     """A step to a smaller type that made a family's runs dearer: what they cost on either then.
 
     It says something of runs with this count of instances that are bought alike.
@@ -59,8 +58,7 @@ class DearerStep:
         return f"a step to a smaller type already made the family's runs dearer: {cost}"
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyTypes:
+class FamilyTypes(Struct, frozen=True):
     """The types of a family's last like runs, and its dearer steps with the smaller type of each.
 
     `steps` may be older than the runs of `tried`.

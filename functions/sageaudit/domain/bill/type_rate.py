@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 from math import ceil
+
+from msgspec import Struct
 
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT
 from sageaudit.domain.job.job import Job
@@ -14,8 +15,7 @@ from sageaudit.domain.prices.market import InstanceType, Market
 _ROOM = 1 + float(HEADROOM_PERCENT) / 100
 
 
-@dataclass(frozen=True, slots=True)
-class PricedType:
+class PricedType(Struct, frozen=True):
     """A type's name, and the USD per hour of one instance."""
 
     name: str

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, TypedDict
+
+from msgspec import Struct
 
 from sageaudit.domain.guides.traits import Traits, TraitValue
 
@@ -32,8 +33,7 @@ _METHODS = {
 """The words for what a request names; without one, no sentence has a place for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guide:
+class Guide(Struct, frozen=True):
     """One row: `when` has the accepted values of each trait that it needs."""
 
     name: str

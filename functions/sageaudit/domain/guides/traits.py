@@ -7,9 +7,10 @@ says it: guides that need it are then left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
@@ -43,8 +44,7 @@ RULES_READ = (*_PLATEAU, *_INPUT_BOUND)
 """The rules whose outcomes are traits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """A job that ran, or a request: what its traits are read from.
 
     `types`: of each of its instance groups, None for one that is not in the catalogue. `audit`: of

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind, kind_of
@@ -32,8 +33,7 @@ _SAME_RUN_WITHIN = timedelta(seconds=1)
 """Creation times of one run differ by less: the event rounds to milliseconds, others to seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobEnded:
+class JobEnded(Struct, frozen=True):
     """A job that ended, from its event; `tags` are those of SageMaker's event.
 
     `replayed`: a person sent the event, so it proves nothing that Describe does not confirm, and
@@ -133,8 +133,7 @@ def _tags(value: object) -> dict[str, str]:
     return {}
 
 
-@dataclass(frozen=True, slots=True)
-class DescribedRun:
+class DescribedRun(Struct, frozen=True):
     """The run that Describe answers with; times are None where the answer has none."""
 
     arn: str

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import builtins
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MAX_RUNTIME, MAX_WAIT = "MaxRuntimeInSeconds", "MaxWaitTimeInSeconds"
 AWS_ERROR = "AWS error"
@@ -158,8 +159,7 @@ _SHOWN_NUMBER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """The known words of a failure message. `reading`: the limit's parameter or the class.
 
     Its text, such as "AlgorithmError, exit code 137: host out of memory", is what is stored and

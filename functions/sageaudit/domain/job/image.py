@@ -9,8 +9,9 @@ account that is not AWS's is somebody's own image.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from sageaudit.domain.job.family import repository
 from sageaudit.domain.privacy.aws_images import AWS_REGISTRIES
@@ -100,8 +101,7 @@ def pytorch(image: str | None) -> Version | None:
     return (int(match[1]), int(match[2])) if named and match else None
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltInAlgorithm:
+class BuiltInAlgorithm(Struct, frozen=True):
     """One algorithm. `families`: those of its GPU instances; none where it trains on CPUs only.
 
     `gpu_only`: it does not train on a CPU type.

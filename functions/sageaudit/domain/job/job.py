@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
+
+from msgspec import Struct, field
 
 from sageaudit.domain.job.failure_words import Failure
 from sageaudit.domain.job.kinds import JobKind, RollUp
@@ -41,8 +42,7 @@ roll-up, if it is one. A training job that both a tuning and an AutoML job may h
 the sum of the tuning job."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parent:
+class Parent(Struct, frozen=True):
     """The job or schedule that started this one."""
 
     rollup: RollUp | None
@@ -50,8 +50,7 @@ class Parent:
     arn: str
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """One occurrence of a phase; `seconds` is None while it lasts or when its end is unknown.
 
     `repeated`: it repeats a download after an interruption, which is not billed.
@@ -69,8 +68,7 @@ class Phase:
         return "repeated after an interruption" if self.repeated else None
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceGroup:
+class InstanceGroup(Struct, frozen=True):
     """Instances of one type. SageMaker gives no map from hosts to groups."""
 
     instance_type: str
@@ -78,8 +76,7 @@ class InstanceGroup:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hints:
+class Hints(Struct, frozen=True):
     """Flags derived from hyperparameters, environment and image; none of their values is kept.
 
     `mixed_precision`: signs of 16 bits or less, `fp8` of 8. `own_checkpoints`: of checkpoints, or
@@ -125,8 +122,7 @@ FINISHED = frozenset({"Completed", "Failed", "Stopped", "DeleteFailed"})
 """The terminal states of every kind of job."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """One job. None means that AWS did not give the value.
 
     `training_s` and `billable_s` are wall-clock seconds, not multiplied by instances. `groups` is

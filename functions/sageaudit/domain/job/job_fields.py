@@ -9,9 +9,10 @@ and a field of Job (or of a part of it).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from sageaudit.domain.job import describe_parts, fields, hints, phases
 from sageaudit.domain.job.buckets import data_pinned, s3_inputs
@@ -26,8 +27,7 @@ from sageaudit.domain.job.settings import kept_settings
 Value_co = TypeVar("Value_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Row(Generic[Value_co]):
+class Row(Struct, Generic[Value_co], frozen=True):
     """A field of Job: the paths of the answer that are kept for it, and how it is read from them.
 
     What was derived of an answer before it was kept (`DERIVED`) is there for every row.

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.job import fields, hints
 from sageaudit.domain.job.buckets import bucket_of, data_pinned
@@ -74,8 +75,7 @@ def keep(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
     return kept
 
 
-@dataclass(frozen=True, slots=True)
-class TagNames:
+class TagNames(Struct, frozen=True):
     """The tags that audits read: those whose values are kept, and those that a policy requires."""
 
     values: frozenset[str]

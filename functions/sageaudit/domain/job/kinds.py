@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 
 class Component(enum.Enum):
@@ -36,8 +37,7 @@ class JobKind(enum.StrEnum):
         return _ROWS[self]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobMetrics:
+class JobMetrics(Struct, frozen=True, kw_only=True):
     """CloudWatch namespace and log group of a kind, which have the same name."""
 
     namespace: str
@@ -49,8 +49,7 @@ class JobMetrics:
     """The dimension that contains the job's name, of metrics that the user's code publishes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildList:
+class ChildList(Struct, frozen=True, kw_only=True):
     """The API action that lists the jobs that a roll-up launched, and where they are in a page."""
 
     action: str
@@ -64,8 +63,7 @@ class ChildList:
     """Whether an IAM policy may limit the action to certain jobs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RollUp:
+class RollUp(Struct, frozen=True, kw_only=True):
     """A kind whose jobs launch other jobs: its audit is the sum of theirs, and in no other sum.
 
     A job that it launched is of its family, and gets no message of its own.
@@ -95,8 +93,7 @@ class RollUp:
         return f"the cost is on the {self.children} that it launched"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KindRow:
+class KindRow(Struct, frozen=True, kw_only=True):
     """What differs by kind of job."""
 
     label: str

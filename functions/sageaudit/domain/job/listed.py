@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+
+from msgspec import Struct
 
 from sageaudit.domain.job.job import FINISHED
 from sageaudit.domain.job.kinds import JobKind
@@ -19,8 +20,7 @@ _CHILD_PREFIX = 32
 """A training job of a tuning job is named after it: `<tuning job>-001-1a2b3c4d`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """One row of a List* answer. Times are None where AWS did not give them."""
 
     ref: JobRef
@@ -40,8 +40,7 @@ class Listed:
         return self.ended_at or self.modified_at or self.created_at
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(Struct, frozen=True):
     """Days in UTC, both included, in which a job must have ended."""
 
     since: date

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 
 class DataSource(enum.Enum):
@@ -17,8 +18,7 @@ class DataSource(enum.Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class InputChannel:
+class InputChannel(Struct, frozen=True):
     """One input. `mode` is File, Pipe or FastFile; None when neither channel nor job sets it."""
 
     name: str
@@ -32,8 +32,7 @@ class InputChannel:
         return self.source is DataSource.S3 and self.mode not in {"Pipe", "FastFile"}
 
 
-@dataclass(frozen=True, slots=True)
-class WarmPool:
+class WarmPool(Struct, frozen=True):
     """A training job's warm pool. `retained_s` is per instance and grows until it is final."""
 
     status: str | None
@@ -48,16 +47,14 @@ class WarmPool:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(Struct, frozen=True):
     """One output of a processing job; `mode` is EndOfJob or Continuous."""
 
     name: str
     mode: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TransformBatching:
+class TransformBatching(Struct, frozen=True):
     """How a transform job sends requests to its container."""
 
     strategy: str | None = None
@@ -72,16 +69,14 @@ class Direction(enum.Enum):
     MINIMIZE = "Minimize"
 
 
-@dataclass(frozen=True, slots=True)
-class Objective:
+class Objective(Struct, frozen=True):
     """A metric that training is judged by; `direction` is None when unknown."""
 
     metric: str
     direction: Direction | None
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
+class Tuning(Struct, frozen=True):
     """The settings and counters of a tuning job."""
 
     strategy: str | None

@@ -10,7 +10,6 @@ to interruption are not charged". Source: AWS blog "Analyze Amazon SageMaker spe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.job import Job, Phase, seconds_between, whole_sum
 from sageaudit.domain.job.kinds import BILLED_KINDS
+from sageaudit.structs import replace
 
 DOWNLOADS = frozenset({"Downloading", "DownloadingTrainingImage"})
 """The phases in which the image is pulled and data is copied or mounted."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sageaudit.domain.job.kinds import JobKind
 
@@ -47,8 +48,7 @@ def rollup_of(arn: str | None) -> JobRef | None:
     return ref if ref is not None and ref.kind.row.rollup else None
 
 
-@dataclass(frozen=True, slots=True)
-class JobRef:
+class JobRef(Struct, frozen=True):
     """Identifies a job. `name` keeps its case; the name inside the ARN is in lower case."""
 
     kind: JobKind

@@ -7,8 +7,9 @@ older kept answer lacks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kept_fields import UNKNOWN, KeptAs, Paths
@@ -29,8 +30,7 @@ than what is not set.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """How a setting is kept, its paths in other kinds of jobs, and what AWS takes without it.
 
     A tuning job has the paths of training jobs, in each of its definitions.

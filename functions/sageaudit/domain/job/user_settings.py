@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.job import fields
 
@@ -38,8 +39,7 @@ _LONGEST = 255
 """A file name is not longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class UserSetting:
+class UserSetting(Struct, frozen=True):
     """One pair, such as `fp16` and `true`. Nested names are joined with dots."""
 
     name: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Struct
 
 from sageaudit.domain.policy.table_reader import TableReader
 
@@ -20,8 +21,7 @@ _AUDITED_AFTER = timedelta(hours=1)
 """A job's audit is written within it: no day is summed up earlier. Our choice."""
 
 
-@dataclass(frozen=True, slots=True)
-class DigestTimes:
+class DigestTimes(Struct, frozen=True):
     """When the digest is sent, in a time zone, and the bucket for its report.
 
     It covers seven whole UTC days. The last one, the day before `utc_day` (0 is Monday), ends at

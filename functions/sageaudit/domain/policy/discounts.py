@@ -11,9 +11,10 @@ that its cash effect depends on the utilisation of the plan.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+
+from msgspec import Struct, field
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.table_reader import TableReader
@@ -25,8 +26,7 @@ from sageaudit.domain.prices.price_list import STORAGE
 _WHOLE = Decimal(100)
 
 
-@dataclass(frozen=True, slots=True)
-class Discounts:
+class Discounts(Struct, frozen=True):
     """`percent` off by component or instance family; `rates` in USD per hour by region and type.
 
     `learnt`: the rates of a cost report, from the file that the policy's `own_rates` names.
@@ -76,8 +76,7 @@ def _rates(reader: TableReader, region: str) -> dict[str, Decimal]:
     return rates
 
 
-@dataclass(frozen=True, slots=True)
-class OwnPrices:
+class OwnPrices(Struct, frozen=True):
     """Implements Prices: list prices less the negotiated discounts, and the rates of `day`."""
 
     listed: Prices

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sageaudit.domain.job.ref import REGION, is_account_id
 from sageaudit.domain.policy.table_reader import TableReader
@@ -17,8 +18,7 @@ _ORGANIZATION = re.compile(r"o-[a-z0-9]{10,32}\Z")
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
+class Members(Struct, frozen=True):
     """`roles`: each other account with the role to assume there, its ARN or its name.
 
     `organization`: the only one whose accounts may forward events. `regions`: further ones, beside

@@ -9,10 +9,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Exemption, Severity
@@ -44,6 +45,7 @@ from sageaudit.domain.policy.watch import Watching
 from sageaudit.domain.prices.own_rates import OwnRates
 from sageaudit.domain.privacy.token_shapes import is_name
 from sageaudit.errors import BadPolicy
+from sageaudit.structs import replace
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _MOST_SHOWN = 3
@@ -59,8 +61,7 @@ _SHARE, _WHOLE_PERCENT = "percent of ", 100
 _ID = re.compile(r"SA\d{3}\Z", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class RuleChoices:
+class RuleChoices(Struct, frozen=True):
     """`[rules]` and `[require]` of a policy, or of one of its sections."""
 
     off: frozenset[str] = frozenset()
@@ -84,15 +85,13 @@ class RuleChoices:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Section(Conditions):
+class Section(Conditions, frozen=True):
     """A `[[for]]` of a policy: choices for the jobs that match all of its conditions."""
 
     rules: RuleChoices = RuleChoices()
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyExemption:
+class FamilyExemption(Struct, frozen=True):
     """Accepts the findings of `rule` in `family` (None: in all families)."""
 
     rule: str
@@ -100,8 +99,7 @@ class FamilyExemption:
     exemption: Exemption
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """A validated policy; the defaults are those of a fresh install."""
 
     mode: Mode = "tell"

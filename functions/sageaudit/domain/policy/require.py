@@ -10,9 +10,10 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.job.kept import STATES
 from sageaudit.domain.job.kept_fields import KeptAs
@@ -38,8 +39,7 @@ _WITHOUT_VALUE = frozenset({"!=", "<", "<="})
 """What a setting without a value fulfils: it is no other value, and no higher one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """What one setting or tag must be: set, not set, or a value that it is compared with.
 
     At most one of the values is there; each has one type, so that a stored policy is read back.

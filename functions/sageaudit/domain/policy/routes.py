@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal, get_args
+
+from msgspec import Struct
 
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
@@ -39,8 +40,7 @@ _TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,2
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelChoice:
+class ChannelChoice(Struct, frozen=True):
     """One channel. `secret`: the name of the secret with its webhook's address.
 
     `topic_arn` is None for the topic that the stack makes; `key_arn`: an own KMS key of the topic.
@@ -56,8 +56,7 @@ class ChannelChoice:
     every_job: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class JobSubject:
+class JobSubject(Struct, frozen=True):
     """What the routes ask of the job that a message is about."""
 
     account: str | None
@@ -67,8 +66,7 @@ class JobSubject:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Subject(JobSubject):
+class Subject(JobSubject, frozen=True):
     """What the routes ask of a message. `usd` is a month's, None where it is not known."""
 
     rule: str
@@ -76,8 +74,7 @@ class Subject(JobSubject):
     usd: Decimal | None
 
 
-@dataclass(frozen=True, slots=True)
-class Route(Conditions):
+class Route(Conditions, frozen=True):
     """A `[[route]]`: a message that matches all of its conditions goes to these channels.
 
     With `every_job`, they also get a line about each job that matches.
@@ -127,8 +124,7 @@ class Route(Conditions):
         return ", ".join(f"{key} {value}" for key, value in named.items() if value is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
+class Destination(Struct, frozen=True):
     """Where one message goes: each channel once. `routes` are those that match, numbered from 1.
 
     Without any, `channels` are the default.
@@ -138,8 +134,7 @@ class Destination:
     routes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Routes:
+class Routes(Struct, frozen=True):
     """All routes. `default`: where a message goes that no route matches."""
 
     default: tuple[str, ...] = (OWN_TOPIC,)

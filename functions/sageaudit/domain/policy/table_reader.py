@@ -7,9 +7,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.job.ref import is_account_id
 from sageaudit.errors import BadPolicy, KeyPath
@@ -111,8 +112,7 @@ def _written(part: str) -> str:
     return part if _BARE.match(part) else json.dumps(part)
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Struct, frozen=True):
     """A job matches where it matches all that are given."""
 
     family: str | None = None

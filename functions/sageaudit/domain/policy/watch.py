@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.policy.table_reader import TableReader
 from sageaudit.domain.usage.activity import FROM_S
@@ -12,8 +13,7 @@ LEAST_MINUTES, MOST_MINUTES = FROM_S // 60, 12 * 60
 """A standstill is half an hour or more; half of what is read of a job's metrics is the most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Watching:
+class Watching(Struct, frozen=True):
     """Jobs above `usd_per_hour` are watched; those without a price from `gpus_unpriced` on.
 
     `idle_minutes`: without work, until a message. `longest_times` the family's longest run: the

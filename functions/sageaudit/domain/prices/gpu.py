@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from decimal import ROUND_DOWN, ROUND_UP, Decimal
+
+from msgspec import Struct
 
 WORKS_FROM = 2
 """One measured work is a point and no range: our choice."""
@@ -37,8 +38,7 @@ UNKNOWN_PRECISION = frozenset({Precision.HALF, Precision.FP32})
 counts where it was, and `strict_doubt` says where it may be slower."""
 
 
-@dataclass(frozen=True, slots=True)
-class GpuPeaks:
+class GpuPeaks(Struct, frozen=True):
     """One GPU's data sheet: dense TFLOPS at boost clock, GB/s; None without a source.
 
     `compute_capability` is NVIDIA's number of the architecture, such as 8.6.
@@ -52,8 +52,7 @@ class GpuPeaks:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class GpuRatio:
+class GpuRatio(Struct, frozen=True):
     """Training throughput of `fast` over that of `slow`, lowest and highest over the works.
 
     Models as the catalogue names them. `works`: how many works one suite ran on both; 0 where the
@@ -75,13 +74,12 @@ class GpuRatio:
         return not self.works or self.works >= WORKS_FROM
 
 
-@dataclass(frozen=True, slots=True)
-class TimesAsLong:
+class TimesAsLong(Struct, frozen=True):
     """The time on another GPU over today's, where the GPU is the limit: `low` up to `high`."""
 
     low: Decimal
     high: Decimal
-    rows: tuple[GpuRatio, ...] = field(default=(), repr=False)
+    rows: tuple[GpuRatio, ...] = ()
 
     @property
     def basis(self) -> str:
@@ -98,8 +96,7 @@ class TimesAsLong:
         return ", ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Unmeasured:
+class Unmeasured(Struct, frozen=True):
     """No range is known: the classes that lack one, and those in which one work alone was run."""
 
     absent: frozenset[Precision]

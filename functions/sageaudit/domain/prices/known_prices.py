@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Protocol
+
+from msgspec import Struct
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component
@@ -23,8 +24,7 @@ SAME_WITHIN = Decimal("0.002")
 _SEEN = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownRate:
+class KnownRate(Struct, frozen=True):
     """A rate, and the first and last day on which it was in force.
 
     `vague`: it was read at some time between those days; another price may hold on a given day.
@@ -47,8 +47,7 @@ class KnownRate:
         return cls(rate, _span(start)[0], _span(end or start)[1], vague)
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(Struct, frozen=True):
     """A source's dated rates for one product. Without rates, `why` may give the reason.
 
     `absent`: the source was read as a whole, and the product is not in it.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from typing import Literal, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
@@ -69,8 +71,7 @@ def comparable(rate: Rate | None, other: Rate | None) -> bool:
     return rate.negotiated == other.negotiated and (rate.era == "past") == (other.era == "past")
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceType:
+class InstanceType(Struct, frozen=True):
     """One row of the catalogue. GPU memory is per GPU; `ebs_billed` is None when unknown.
 
     `gpu_peaks` is None without a data sheet; `gpu_ratios` are those that were measured of its GPU
@@ -121,8 +122,7 @@ class Prices(Protocol):
         """The usage type as bills print it; None where the region's prefix was never observed."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Market:
+class Market(Struct, frozen=True, eq=False, dict=True):
     """Instance types and prices, from which a bill is computed.
 
     `own_type`: the type of the job whose alternatives are priced, see `relative_to`. Prices do not
@@ -134,12 +134,14 @@ class Market:
     types: Mapping[str, InstanceType]
     prices: Prices
     own_type: str | None = None
-    _rates: dict[tuple[str, JobKind, str], Rate | None] = field(
-        default_factory=dict, init=False, repr=False
-    )
-    _made: deque[Market] = field(
-        default_factory=lambda: deque(maxlen=_KEPT), init=False, repr=False
-    )
+
+    @cached_property
+    def _rates(self) -> dict[tuple[str, JobKind, str], Rate | None]:
+        return {}
+
+    @cached_property
+    def _made(self) -> deque[Market]:
+        return deque(maxlen=_KEPT)
 
     def relative_to(self, job: Job) -> Market:
         """The same market, in which every other type is comparable with the job's own type.

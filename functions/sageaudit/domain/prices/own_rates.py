@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import KnownRate, rate_on
@@ -34,8 +35,7 @@ class RateBasis(StrEnum):
     AMORTISED = "amortised"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnRate:
+class OwnRate(Struct, frozen=True):
     """USD per instance-hour, or per GB-month where `what` is the key of ML storage.
 
     `first` and `last` are the days (UTC) of the usage behind it, `quantity` its hours or GB-months.
@@ -62,8 +62,7 @@ class OwnRate:
         return str(self.first) if self.first == self.last else f"{self.first}/{self.last}"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnRates:
+class OwnRates(Struct, frozen=True):
     """The learnt rates of one basis; `account` is None where they are of all accounts."""
 
     basis: RateBasis

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.job.kinds import Component, JobKind
 
@@ -32,8 +33,7 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _SHOWN = 40
 
 
-@dataclass(frozen=True, slots=True)
-class ListedRate:
+class ListedRate(Struct, frozen=True):
     """One rate in USD; `effective` is its first day according to the price list."""
 
     usd: Decimal
@@ -41,8 +41,7 @@ class ListedRate:
     usage_type: str
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """Products match, but their price is invalid or not one; `reason` has no full stop."""
 
     reason: str
@@ -51,8 +50,7 @@ class Refused:
 Entry = ListedRate | Refused
 
 
-@dataclass(frozen=True, slots=True)
-class PriceListing:
+class PriceListing(Struct, frozen=True):
     """The price list's entries of one region and component, by instance type or STORAGE."""
 
     region: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.bill_document import LineDocument
 from sageaudit.domain.audit.document import AuditDocument
@@ -19,8 +20,7 @@ _MONTH = re.compile(r"\b\d{4}-\d{2}\b(?!-)")
 """A month that is not the start of a date: notes name the dates of prices too."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditedLine:
+class AuditedLine(Struct, frozen=True):
     """One line of one job's bill. `usage` is None where no usage type is known (warm pools)."""
 
     job: str
@@ -40,8 +40,7 @@ class AuditedLine:
     """Its rate is an estimate: the quantity can be compared with AWS's, the dollars only about."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditedMonth:
+class AuditedMonth(Struct, frozen=True):
     """The audited lines of a month, and counts of what was left out of them."""
 
     lines: tuple[AuditedLine, ...]

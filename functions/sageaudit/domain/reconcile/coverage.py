@@ -8,9 +8,10 @@ ends of the period, and by the day that AWS's data may be late.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.reconcile.audited_lines import AuditedLine
 from sageaudit.domain.reconcile.reconcile import percent
@@ -24,8 +25,7 @@ _STORAGE = "volumeusage"
 _ZERO = Decimal(0)
 
 
-@dataclass(frozen=True, slots=True)
-class CoveredUsage:
+class CoveredUsage(Struct, frozen=True):
     """One usage type of jobs without its region prefix, in the scanned regions together."""
 
     usage: str
@@ -33,8 +33,7 @@ class CoveredUsage:
     audited_usd: Decimal
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideUsage:
+class OutsideUsage(Struct, frozen=True):
     """A part of the bill that audits do not cover: an area, or one usage type of no known area."""
 
     name: str
@@ -43,8 +42,7 @@ class OutsideUsage:
     """Of the whole bill; None where that is 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class CoveredAccount:
+class CoveredAccount(Struct, frozen=True):
     """One account. `bill_usd` is None where its bill could not be read."""
 
     account: str
@@ -52,8 +50,7 @@ class CoveredAccount:
     audited_usd: Decimal
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """The audited dollars beside the bill, from `since` to `until` (UTC, both included).
 
     Rows are in order of their dollars, the largest first; `jobs` and `outside` add up to the bill.

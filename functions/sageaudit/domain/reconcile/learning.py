@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import reduce
+
+from msgspec import Struct
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.ref import REGION
@@ -49,8 +50,7 @@ _SHOWN = Decimal("0.0001")
 """USD to which the ends of an average are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(Struct, frozen=True):
     """What a rate is for: an instance type or ML storage of a component in a region."""
 
     what: str
@@ -63,16 +63,14 @@ class Product:
         return "GB-months" if self.what == STORAGE else "hours"
 
 
-@dataclass(frozen=True, slots=True)
-class Learnt:
+class Learnt(Struct, frozen=True):
     """A rate, and the public price that the report names."""
 
     rate: OwnRate
     list_usd: Decimal | None
 
 
-@dataclass(frozen=True, slots=True)
-class NotLearnt:
+class NotLearnt(Struct, frozen=True):
     """Usage of jobs without a rate; `why` is a sentence without a full stop."""
 
     name: str

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.reconcile.audited_lines import AuditedLine, AuditedMonth
@@ -67,8 +68,7 @@ class Side(NamedTuple):
 _NOTHING = Side()
 
 
-@dataclass(slots=True)
-class UsageRow:
+class UsageRow(Struct):
     """One usage type of one job, as each side reports it; of AWS's other usage without a job.
 
     `crosses`: the job ran past a month's end. `estimated`: the history's dollars contain lines at
@@ -116,8 +116,7 @@ class UsageRow:
         return percent(self.usd_difference, self.aws.usd)
 
 
-@dataclass(frozen=True, slots=True)
-class Reconciliation:
+class Reconciliation(Struct, frozen=True):
     """All rows, the largest first, and sums over them.
 
     `placed`: the rows by their presence. `sums`: AWS's and the history's dollars by presence and

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from sageaudit.domain.prices.price_list import spot_usage_types
+from sageaudit.structs import replace
 
 USAGE_TYPES = ("Usage", "DiscountedUsage", "SavingsPlanCoveredUsage")
 """Line item types (record types in Cost Explorer) that are usage, at on-demand cost.
@@ -31,8 +33,7 @@ class AwsLine(NamedTuple):
     resource: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Excluded:
+class Excluded(Struct, frozen=True):
     """Lines other than usage: credits, refunds, taxes, fees."""
 
     kind: str
@@ -40,8 +41,7 @@ class Excluded:
     usd: Decimal
 
 
-@dataclass(frozen=True, slots=True)
-class AwsSpend:
+class AwsSpend(Struct, frozen=True):
     """The month's usage, and what was excluded from it."""
 
     lines: tuple[AwsLine, ...]
@@ -53,8 +53,7 @@ class AwsSpend:
         return spot_usage_types(line.usage_type for line in self.lines)
 
 
-@dataclass(frozen=True, slots=True)
-class PaidUsage:
+class PaidUsage(Struct, frozen=True):
     """Usage of one account and usage type from `first` to `last` (UTC days, both included).
 
     `lines`, `quantity` (instance-hours or GB-months) and `usd` (after discounts) are sums of the
@@ -98,8 +97,7 @@ class PaidUsage:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PaidReport:
+class PaidReport(Struct, frozen=True):
     """What a cost report has of SageMaker. `left_out`: its lines that are no usage at a price.
 
     `repeats`: lines that several files have, and that are counted once.

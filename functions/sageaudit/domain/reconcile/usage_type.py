@@ -8,8 +8,9 @@ Wrangler and Ground Truth, which are the names of the products. An unlisted role
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from sageaudit.domain.job.kinds import BILLED_KINDS
 from sageaudit.domain.prices.price_list import ROLES, SPOT_ROLE
@@ -43,8 +44,7 @@ _ROLE_OF_KIND = {kind.value: ROLES[kind.row.component] for kind in BILLED_KINDS}
 _JOB_ROLES = frozenset(role.lower() for role in ROLES.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """A usage type without its region prefix. Compare by `key`: newer SKUs change the case."""
 
     role: str

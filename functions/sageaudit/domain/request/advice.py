@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.request.request import Request
 from sageaudit.domain.request.values import NotKnown
+from sageaudit.structs import replace
 
 _UNSET = (None, False, "Off", 0, "")
 """Values that a request may as well leave out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ignored:
+class Ignored(Struct, frozen=True):
     """A finding of an earlier run, whose fix is not in the request. `runs`: in how many of the
     audits that were read the same was found.
     """

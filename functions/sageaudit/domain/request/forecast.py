@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from math import prod
 from statistics import median
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.like_runs import like_runs
 from sageaudit.domain.audit.summary import AuditSummary
@@ -19,6 +20,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.request.request import Request
 from sageaudit.domain.request.values import NotKnown
+from sageaudit.structs import replace
 
 DEFAULT_LIMIT_S = 86_400
 """MaxRuntimeInSeconds where a training or processing request has none: one day (API reference)."""
@@ -45,8 +47,7 @@ class Basis(enum.StrEnum):
         }[self]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """The median of some figures, and their range."""
 
     median: Decimal
@@ -54,8 +55,7 @@ class Span:
     high: Decimal
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyForecast:
+class FamilyForecast(Struct, frozen=True):
     """What the family's completed runs on the same instances cost and took.
 
     `runs`: all earlier runs that were read. `alike`: those that are compared; `failed` of all did
@@ -92,8 +92,7 @@ def of_family(job: Job, earlier: Sequence[AuditSummary]) -> FamilyForecast:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RunLimit:
+class RunLimit(Struct, frozen=True):
     """How long a job may run, in seconds; None with the reason where nothing limits it.
 
     `default`: the request does not say, and AWS's default holds.
@@ -118,8 +117,7 @@ def limit_of(request: Request) -> RunLimit:
     return RunLimit(Decimal(DEFAULT_LIMIT_S), default=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """The most that a request can cost, and how that is known.
 
     `usd`: the total; None with the reason in `why`. `at_most`: the bill at the limit, None without

@@ -7,8 +7,9 @@ Source: AWS's JSON schema of pipeline definitions, and definitions that the Sage
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.request import CREATE, FoundRequests, Origin, Request
@@ -112,8 +113,7 @@ def _steps(
             yield from _steps(arguments.get(key), (*place, index, "Arguments", key), title)
 
 
-@dataclass(frozen=True, slots=True)
-class _PipelineValues:
+class _PipelineValues(Struct, frozen=True):
     """Replaces functions by what they give; `used` gets the parameter behind each value.
 
     `room` has the characters that joins may still give.

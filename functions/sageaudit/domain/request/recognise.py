@@ -8,8 +8,9 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.request.pipeline import of_definition
@@ -18,6 +19,7 @@ from sageaudit.domain.request.terraform import of_plan
 from sageaudit.domain.request.validity import ApiModel
 from sageaudit.domain.request.values import NotKnown
 from sageaudit.errors import Malformed
+from sageaudit.structs import replace
 
 
 class Form(enum.StrEnum):
@@ -52,8 +54,7 @@ _STATE = "is a Terraform state: give a plan (terraform show -json PLANFILE)"
 _USE_AUDIT = "audit it with `sageaudit audit --recording` instead"
 
 
-@dataclass(frozen=True, slots=True)
-class Recognised:
+class Recognised(Struct, frozen=True):
     """A file's form and its requests, the training jobs of tuning requests after them.
 
     `left_out`: sentences on what is in the file and was not checked.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct, field
 
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.family import repository
@@ -24,6 +25,7 @@ from sageaudit.domain.request.values import (
     value_at,
     without,
 )
+from sageaudit.structs import replace
 
 CREATE = {kind: f"Create{kind.row.prefix}JobRequest" for kind in JobKind}
 """By kind: the request's shape in AWS's service model."""
@@ -36,8 +38,7 @@ _NO_NAME = "job"
 """Stands for the name of a job that its pipeline or stack will name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Where in the file a request stands.
 
     `base`: the path of the request in the file. `inline`: False where its parts have no places of
@@ -53,8 +54,7 @@ class Origin:
         return (*self.base, *place) if self.inline else self.base
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Struct, frozen=True, dict=True):
     """One request. `body` is as AWS's API takes it; a value that is not known yet is NotKnown.
 
     `label`: what it is called in its file, such as `step Train`. `named_later`: what will name the
@@ -158,8 +158,7 @@ class Request:
         return None, None if later is None else f"it is not known yet ({later.why})"
 
 
-@dataclass(frozen=True, slots=True)
-class FoundRequests:
+class FoundRequests(Struct, frozen=True):
     """The requests in a file, and sentences on what is in it and was not checked."""
 
     requests: tuple[Request, ...]

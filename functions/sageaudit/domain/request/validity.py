@@ -9,10 +9,11 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.nearest import nearest
 from sageaudit.domain.request.values import NotKnown, Path
@@ -54,8 +55,7 @@ class Fault(enum.StrEnum):
     VALUE = "unknown-value"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One parameter that AWS would refuse: `near` is the name or value that was probably meant."""
 
     fault: Fault
@@ -71,8 +71,7 @@ class Problem:
         return self.place, (*self.place[:-1], self.near)
 
 
-@dataclass(frozen=True, slots=True)
-class ApiModel:
+class ApiModel(Struct, frozen=True):
     """AWS's service model: `shapes` by name, and the version of the SDK that it came with."""
 
     shapes: Mapping[str, Mapping[str, Any]]
@@ -90,8 +89,7 @@ class ApiModel:
         return tuple(_Check(self, frozenset(optional)).structure(shape, body, ()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Check:
+class _Check(Struct, frozen=True):
     model: ApiModel
     optional: frozenset[str]
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 Path = tuple[str | int, ...]
 """Where a value is, from the top of a request or of a file."""
@@ -19,8 +20,7 @@ _NAMES = ("ChannelName", "InputName", "OutputName", "RuleConfigurationName", "In
 _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 
 
-@dataclass(frozen=True, slots=True)
-class NotKnown:
+class NotKnown(Struct, frozen=True):
     """Stands for a value that is set, and that is known only later; `why` is part of a sentence."""
 
     why: str

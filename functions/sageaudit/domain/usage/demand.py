@@ -9,10 +9,11 @@ minutes has too few points, and missing hosts or points may be the ones with the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
+
+from msgspec import Struct
 
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.activity import IDLE_TO_GPU_PERCENT
@@ -31,8 +32,7 @@ _CEILING_FROM, _CEILING_TO = 90.0, 101.0
 never exceeds then: 100% of one GPU, and up to 1% that an idle GPU reports."""
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """One resource of one host: what the run needs of it, and what the host has today.
 
     `needed` is None where it is not known; `unknown` says why.
@@ -52,8 +52,7 @@ class Need:
         return None if self.needed is None else self.needed <= offered
 
 
-@dataclass(frozen=True, slots=True)
-class HostGpus:
+class HostGpus(Struct, frozen=True):
     """How busy the GPUs of one host were: the mean of each (0..1), rounded up.
 
     `one_at_work`: their sum lies at the ceiling of one GPU, so one of them did the work.
@@ -63,8 +62,7 @@ class HostGpus:
     one_at_work: bool
 
 
-@dataclass(frozen=True, slots=True)
-class BusyCores:
+class BusyCores(Struct, frozen=True):
     """The busy cores of one host with `vcpu` vCPUs, by its CPU utilisation in each period."""
 
     line: Series
@@ -94,8 +92,7 @@ class BusyCores:
         return [value * self.vcpu / 100 for value in self.line.present if value >= percent]
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True, dict=True):
     """What the busiest host needs.
 
     `vcpu`, `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of all its GPUs, in GPUs.
@@ -112,9 +109,10 @@ class Demand:
     hosts: tuple[HostGpus, ...]
     cores: tuple[BusyCores, ...] = ()
     disk_gb: Need = Need(None, 0.0)
-    _times: dict[float, Decimal] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+
+    @cached_property
+    def _times(self) -> dict[float, Decimal]:
+        return {}
 
     def times_on_vcpus(self, vcpu: float) -> Decimal:
         """How many times as long the slowest host takes where so few vCPUs do its work."""

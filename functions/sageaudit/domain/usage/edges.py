@@ -7,9 +7,10 @@ as idle too (`activity.states`).
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise, takewhile
+
+from msgspec import Struct
 
 from sageaudit.domain.usage.activity import (
     FROM_S,
@@ -25,6 +26,7 @@ from sageaudit.domain.usage.activity import (
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.recurring import recurring_standstills
 from sageaudit.domain.usage.series import mean, pick_all
+from sageaudit.structs import replace
 
 _FILLS_OVER_S, _FILLS_BY, _RISES = 120, 0.3, 2
 """A memory that becomes fuller by so many points (of 100) in two minutes, twice in a row, fills up:
@@ -60,8 +62,7 @@ def at_work(usage: Measurements) -> dict[str, States]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class HostEnd:
+class HostEnd(Struct, frozen=True):
     """How one host began and ended: the period from which it worked, its idle periods up to the
     end, and whether it took part in the work.
 
@@ -219,8 +220,7 @@ def before_gpu(usage: Measurements) -> range:
     return range(start, end)
 
 
-@dataclass(frozen=True, slots=True)
-class BeforeGpu:
+class BeforeGpu(Struct, frozen=True):
     """How many periods before the first GPU work were what; each is one of these at most.
 
     `asleep`: every host is known to be idle. `calm`: none keeps more than one process's core busy,

@@ -7,15 +7,15 @@ or the GPUs of another host: an evaluation on one host, for example, while the o
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sageaudit.domain.usage.activity import FROM_S, any_of, runs
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.series import Series, mean, percentile
 
 
-@dataclass(frozen=True, slots=True)
-class GpuPauses:
+class GpuPauses(Struct, frozen=True):
     """`gpu_hours` of all hosts; `hosts` that paused, and the `seconds` of the one that paused most.
 
     `others_worked`: some GPU of another host worked meanwhile. `cores`: the mean of the host whose
@@ -69,8 +69,7 @@ def _cores(usage: Measurements, periods: Sequence[int]) -> float | None:
     return max(means) * (usage.vcpu or 0) / 100 if means else None
 
 
-@dataclass(frozen=True, slots=True)
-class GpuWaits:
+class GpuWaits(Struct, frozen=True):
     """One host's waits: the share of points (0..100), how often, and the mean CPU meanwhile."""
 
     p95: float

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sageaudit.domain.job.job import Job
@@ -28,6 +27,7 @@ from sageaudit.domain.usage.measurements import (
     TypeUse,
 )
 from sageaudit.domain.usage.series import Series, mean
+from sageaudit.structs import replace
 
 _OVERSHOOT = 1.05
 """A busy core reads up to 100.8% in real recordings; more than 105% means a wrong core count."""

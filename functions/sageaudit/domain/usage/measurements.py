@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property, partial
+
+from msgspec import Struct, field
 
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.usage.activity import (
@@ -24,6 +25,7 @@ from sageaudit.domain.usage.activity import (
     together,
 )
 from sageaudit.domain.usage.series import Series, mean_of_hosts, percentile_of_busiest, pick_all
+from sageaudit.structs import replace
 
 MIN_COVERAGE = 0.7
 """Share of the expected points that must be present before a rule judges. The first GPU point comes
@@ -50,8 +52,7 @@ class Metric(enum.Enum):
     DISK = "DiskUtilization"
 
 
-@dataclass(frozen=True, slots=True)
-class RawSeries:
+class RawSeries(Struct, frozen=True):
     """Points as CloudWatch returns them: sums over cores or GPUs, one each period from `start`."""
 
     host: str
@@ -61,15 +62,13 @@ class RawSeries:
     values: tuple[float | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """An algorithm metric over the run: times in order, each with its value."""
 
     points: tuple[tuple[datetime, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """Why a metric cannot be judged: a stable code, a sentence, and what to do about it, if any."""
 
     code: str
@@ -77,8 +76,7 @@ class Missing:
     advice: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSeries:
+class ReadSeries(Struct, frozen=True):
     """All series of a job as they were read, which `measure` makes measurements of.
 
     `absent`: why a metric without any series has none. `notes`: what else could not be read.
@@ -101,16 +99,14 @@ TYPES_MIXED = Missing(
 """Of hosts whose types are known: most rules judge hosts of one type."""
 
 
-@dataclass(frozen=True, slots=True)
-class TypeUse:
+class TypeUse(Struct, frozen=True):
     """What all hosts of one type used, in a cluster of several types."""
 
     instance_type: str
     usage: Measurements
 
 
-@dataclass(frozen=True)
-class Measurements:
+class Measurements(Struct, frozen=True, dict=True):
     """Series by metric and host on one grid of `points` periods of `period_s` seconds.
 
     `vcpu` and `gpus` are those of each host; None where hosts differ or the type is not known.

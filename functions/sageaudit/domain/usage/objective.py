@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from statistics import median_low
+
+from msgspec import Struct
 
 from sageaudit.domain.job.parts import Direction, Objective
 from sageaudit.domain.usage.measurements import Curve, Missing
@@ -33,8 +34,7 @@ _WINDOW = 5
 """Points of the running median: a single outlier changes nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(Struct, frozen=True):
     """The objective's curve; `at` is the index of the last point that improved."""
 
     metric: str

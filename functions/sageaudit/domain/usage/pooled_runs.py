@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements, Metric
 from sageaudit.domain.usage.series import Series, pick_all
+from sageaudit.structs import replace
 
 ENOUGH_MINUTES = 3 * MIN_ACTIVE_MINUTES
 """Runs differ more from each other than the minutes of one run do, so a pool goes on to three times
 what one run needs: our choice."""
 
 
-@dataclass(frozen=True, slots=True)
-class PooledRuns:
+class PooledRuns(Struct, frozen=True):
     """`names`: the earlier runs, newest first. `usage`: their active minutes, then the run's own.
 
     `own`: the active minutes of the run itself; `parts`: those of each run. Minutes before the

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import cast
 
+from msgspec import Struct
 
-@dataclass(frozen=True)
-class Series:
+
+class Series(Struct, frozen=True, dict=True):
     """Values in percent (0..100 of one vCPU, one GPU, the memory), one each period.
 
     Without slots: the present points and what many rules ask of them are worked out once and kept.

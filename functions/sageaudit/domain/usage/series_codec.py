@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import astuple
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec.structs import astuple
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import InstanceType

@@ -15,10 +15,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from sageaudit.domain.job.kinds import JobKind
 
@@ -83,8 +84,7 @@ def names_of(kind: JobKind) -> Mapping[str, Names]:
     return table
 
 
-@dataclass(frozen=True, slots=True)
-class WayStep:
+class WayStep(Struct, frozen=True):
     """One step of a way.
 
     `opens` is empty for the value itself, MAPPING, LIST, or the name of what to call.
@@ -96,8 +96,7 @@ class WayStep:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterRow:
+class ParameterRow(Struct, frozen=True):
     """A parameter's value and the remaining steps of its way."""
 
     way: tuple[WayStep, ...]
@@ -105,8 +104,7 @@ class ParameterRow:
     removed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MappedParameter:
+class MappedParameter(Struct, frozen=True):
     """A parameter found in the table of names, with the user's names that its stars matched."""
 
     pattern: str

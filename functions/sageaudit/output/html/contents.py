@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.audit.document import AuditDocument
@@ -22,8 +23,7 @@ DETAILED = 200
 """Jobs with a section of their own in an account's report: those that come first in `by_rank`."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobReport:
+class JobReport(Struct, frozen=True):
     """One audit with the series it was judged by; None where they were not recorded or kept.
 
     `guides`: those of its own page; a job in an account's report has none.
@@ -34,8 +34,7 @@ class JobReport:
     guides: Sequence[GuideDocument] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DaysBefore:
+class DaysBefore(Struct, frozen=True):
     """As many days before those of a report, both included, with their sums.
 
     `changes`: the families whose spend changed since, the largest change first.
@@ -47,8 +46,7 @@ class DaysBefore:
     changes: Sequence[ChangedFamily]
 
 
-@dataclass(frozen=True, slots=True)
-class SumsBy:
+class SumsBy(Struct, frozen=True):
     """Daily sums by the values of one column of the table of jobs.
 
     `before`: those of the days before; None where the history does not cover them.
@@ -59,8 +57,7 @@ class SumsBy:
     before: Mapping[str | None, Sums] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FirstChange:
+class FirstChange(Struct, frozen=True):
     """What to change in a family: a finding of its run `heads[at]`."""
 
     family: str
@@ -68,8 +65,7 @@ class FirstChange:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class AccountReport:
+class AccountReport(Struct, frozen=True):
     """The audits of a period, `since` and `until` included, in days of UTC.
 
     `total`, `days` and `by` are daily sums. `heads` are in the order of `by_rank`; `details` are of

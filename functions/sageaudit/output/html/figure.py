@@ -7,12 +7,14 @@ screen while its texts keep their size.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.output.html.markup import Child, Markup, around, join, tag
 from sageaudit.output.text.money import Figure, share
+from sageaudit.structs import replace
 
 _NOTHING = "$0.00"
 _CENT = Decimal("0.01")
@@ -78,16 +80,14 @@ def scrolling(label: str, *children: Child) -> tuple[Child, ...]:
     return around("div", *children, class_="scroll", role="group", tabindex=0, aria_label=label)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A part of a bar in USD, and the class that colours it."""
 
     usd: Decimal
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class BarRow:
+class BarRow(Struct, frozen=True):
     """A name, its bar from `start_usd` on, and its other cells."""
 
     name: Child

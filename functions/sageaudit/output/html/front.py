@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
@@ -41,6 +40,7 @@ from sageaudit.output.text.money import (
 )
 from sageaudit.output.text.notes import advice_words, price_dates
 from sageaudit.output.text.words import counted
+from sageaudit.structs import replace
 
 _CHANGES = 10
 _MONTH_DAYS, _LEAST_DAYS = 30, 7

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.summary import AuditSummary
@@ -29,8 +30,7 @@ _NOTHING = frozenset({"$0.00", "-"})
 _JUDGED = {Judged.YES: "yes", Judged.PARTLY: "in part", Judged.NO: "no", None: "unknown"}
 
 
-@dataclass(frozen=True, slots=True)
-class TableColumn:
+class TableColumn(Struct, frozen=True):
     """A column of the table: a figure, which has a sum too, or a text.
 
     `first`: it is shown to begin with; the others are chosen. `number`: it sorts by its size.

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sageaudit.output.text.untrusted import DOTS, middle, terminal
+from sageaudit.structs import replace
 
 _GAP, _LEAST = 2, 10
 _LINE_ENDS = re.compile(r" +$", re.MULTILINE)
@@ -75,8 +76,7 @@ def signed_percent(percent: Decimal | None) -> str:
     return "-" if percent is None else f"{percent:+.1f}%"
 
 
-@dataclass(frozen=True, slots=True)
-class FittedColumn:
+class FittedColumn(Struct, frozen=True):
     """A column; `least`: the fewest characters to which its cells may be cut, 0 for never.
 
     A name is cut in its middle, a sentence (`sentence`) at its end.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 from rich.console import Console, Group, RenderableType
@@ -24,6 +23,7 @@ from sageaudit.output.text.idle_capacity import IDLE_LABEL, idle_sentence
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import capitalised
+from sageaudit.structs import replace
 
 _REASONS = "--output json shows why"
 _STATUS_STYLES = {"Completed": "green", "Failed": "bold red", "Stopped": "yellow"}

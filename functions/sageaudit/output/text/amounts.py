@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import has_open_trial
@@ -14,6 +15,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums, idle_usd_of
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.money import DOWN, NEAREST, UNKNOWN, Figure, together
+from sageaudit.structs import replace
 
 IN_ITS_JOBS = Figure(None, absent="in its jobs")
 """The spend of a roll-up: its jobs have rows of their own, and rows add up."""
@@ -39,8 +41,7 @@ NO_AMOUNTS = Amounts(*[Figure(None)] * 5)
 """Those of days that the history does not cover."""
 
 
-@dataclass(frozen=True, slots=True)
-class Doubts:
+class Doubts(Struct, frozen=True):
     """Why figures are not exact.
 
     `lower`: the spend lacks a part; `upper`: a part of it is an upper bound. `estimated`: dollars

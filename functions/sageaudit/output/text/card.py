@@ -11,9 +11,10 @@ import json
 import re
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple, TypedDict
+
+from msgspec import Struct, field
 
 from sageaudit.domain.alert.alert import ChannelHour, group_of
 from sageaudit.domain.alert.decision import FIRST, AlertDecision
@@ -22,6 +23,7 @@ from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.untrusted import DOTS, log, middle, plain, terminal
 from sageaudit.output.text.words import NO_OWNER, counted
+from sageaudit.structs import replace
 
 WIDTH, ROWS = 40, 18
 BETWEEN = "  "
@@ -63,8 +65,7 @@ class CardLine(NamedTuple):
         return f"{self.label}: {self.text}".strip() if self.label else self.text
 
 
-@dataclass(frozen=True, slots=True)
-class MessageCard:
+class MessageCard(Struct, frozen=True):
     """A card's parts in their order. Its first line is `headline` and, after a colon, `step`, which
     may be empty. `owner` and `place` share a line, and the links one with the rule's name; a card
     that is about no single run has no `place`. Subscriptions can filter by `attributes`.

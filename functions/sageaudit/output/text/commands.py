@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from typing import Self
+
+from msgspec import Struct
 
 from sageaudit.output.text.untrusted import terminal
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryPlace:
+class HistoryPlace(Struct, frozen=True):
     """The history that the commands of a message are about, as the options that name it.
 
     Without options it is the reader's own default.

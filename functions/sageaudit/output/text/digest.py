@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from itertools import chain
+
+from msgspec import Struct
 
 from sageaudit.domain.advice.advice import WITHDRAWN, Advice
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS, Digest
@@ -29,6 +30,7 @@ from sageaudit.output.text.headline import period_words
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.money import NEAREST, Figure, about, share, signed, together, usd
 from sageaudit.output.text.words import counted
+from sageaudit.structs import replace
 
 DIGEST_ROWS = 30
 """Two screens of a phone."""
@@ -43,8 +45,7 @@ _IDLE_USD = Decimal(10)
 _ZERO = Decimal(0)
 
 
-@dataclass(frozen=True, slots=True)
-class DigestReport:
+class DigestReport(Struct, frozen=True):
     """The page of a digest: where it is, or why there is none."""
 
     link: Link | None = None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.errors import Malformed
 from sageaudit.output.text.card import MessageCard
@@ -25,8 +26,7 @@ Check = Callable[[Payload], None]
 NO_CHECKS: Mapping[str, Check] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """A payload that one channel must post.
 
     With `held_hour`, it stands for the messages held in the hour that began then: its payload is

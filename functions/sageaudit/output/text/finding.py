@@ -7,9 +7,10 @@ The texts contain names and reasons as they came: each view must pass them throu
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain, repeat
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, most_usd
@@ -22,8 +23,7 @@ _LONGEST_FIX = 400
 """Characters of a fix in one line, without the count of the parameters that are left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class FindingParts:
+class FindingParts(Struct, frozen=True):
     """A finding in words.
 
     `dollars` are those that it stands for, None where it has none. `set_aside` says why it is not

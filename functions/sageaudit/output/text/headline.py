@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from sageaudit.output.text.amounts import doubts_of, of_document, of_sums, spend
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.money import Figure, share, usd
 from sageaudit.output.text.words import counted
+from sageaudit.structs import replace
 
 if TYPE_CHECKING:  # only what compares with a bill has one
     from sageaudit.domain.reconcile.coverage import Coverage

@@ -7,9 +7,10 @@ public projects record them.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind, JobMetrics
@@ -27,16 +28,14 @@ _HOSTS = 2
 _MARGIN = timedelta(minutes=5)
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A URL and the word to show for it."""
 
     word: str
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedRun:
+class LinkedRun(Struct, frozen=True):
     """What links to a run need. `hosts` are None where they are not known."""
 
     kind: JobKind

@@ -17,8 +17,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.spend_qualifier import (
     SpendQualifier,
@@ -36,8 +37,7 @@ _ALMOST_NONE = Decimal("0.01")
 _ALMOST_ALL = Decimal("0.99")
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """Dollars with what is certain of them; `str` writes both.
 
     `usd` is what counts; None is not known, and `absent` says so. `most_usd` is the upper end of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC
 from decimal import Decimal
 from typing import NamedTuple
@@ -20,6 +19,7 @@ from sageaudit.output.text.finding import saving
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.money import NEAREST, Figure, usd
 from sageaudit.output.text.words import counted
+from sageaudit.structs import replace
 
 _UNKNOWN = "an unknown amount"
 _MOST_CHANGES = 4

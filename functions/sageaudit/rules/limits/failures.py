@@ -4,7 +4,7 @@ what is known where memory ran out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sageaudit.domain.bill.type_rate import cheapest_type
 from sageaudit.domain.bill.type_vetoes import type_refused
@@ -56,8 +56,7 @@ def retry_fix(job: api.Job) -> tuple[api.Parameter, ...]:
     return (api.Parameter("RetryStrategy.MaximumRetryAttempts", None, 2),)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFailure:
+class MemoryFailure(Struct, frozen=True):
     """A clause for the summary, what to do first, the numbers, and a larger type as a fix."""
 
     clause: str

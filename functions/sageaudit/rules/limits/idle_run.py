@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.usage.activity import COARSEST_PERIOD_S, runs
 from sageaudit.domain.usage.edges import gpu_unrecorded, idle_middle, idle_tail
@@ -17,8 +18,7 @@ _IN_MINUTES_BELOW = 100
 """A moment is given as a minute of the run up to here."""
 
 
-@dataclass(frozen=True, slots=True)
-class IdleRun:
+class IdleRun(Struct, frozen=True):
     """Idle stretches that together are more than half of a run, or the last one of an hour.
 
     `idle_s`: their seconds. `since_s`: from when on the rest of the run was idle, in seconds after

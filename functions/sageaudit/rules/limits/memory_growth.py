@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import median
+
+from msgspec import Struct
 
 from sageaudit.domain.usage.series import Series
 from sageaudit.rules import api
@@ -36,8 +37,7 @@ _DEEPEST_FALL = 0.5
 """A fall of more of the rise is a sawtooth: our choice."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryGrowth:
+class MemoryGrowth(Struct, frozen=True):
     """A steady rise on one host; `host` is None for the only one of a job."""
 
     host: str | None

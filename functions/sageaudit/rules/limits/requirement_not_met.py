@@ -21,8 +21,9 @@ Sources: botocore, CreateTrainingJobRequest, NetworkConfig, HyperParameterTraini
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.job.failure import is_trial
 from sageaudit.domain.job.settings import SET, SETTINGS, SettingValue, path_of, places, shown
@@ -37,8 +38,7 @@ _NOT_KEPT = "its stored answer does not say"
 _NO_TAGS = "not all of its tags were read"
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """One requirement at one path of a job: its value, or why that is not known."""
 
     requirement: Requirement

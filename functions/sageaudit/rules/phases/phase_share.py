@@ -5,12 +5,14 @@ Downloading phase of a training job contains.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import groupby
 
+from msgspec import Struct
+
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.rules import api
+from sageaudit.structs import replace
 
 _ZERO = Decimal(0)
 DEAR_FROM = api.Threshold(
@@ -37,8 +39,7 @@ _SDK_CHANNELS = frozenset({"code", "sm_drivers"})
 """ModelTrainer of the SageMaker Python SDK sends its script and its drivers as channels."""
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseShare:
+class PhaseShare(Struct, frozen=True):
     """Seconds of the billed occurrences of a phase, and of all billed phases, by the clock.
 
     `billed_s`: the seconds that the bill counts; on spot these are fewer than by the clock, of each

@@ -26,12 +26,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+from msgspec import Struct
+
 from sageaudit.domain.job.job import seconds_between
 from sageaudit.rules import api
+from sageaudit.structs import replace
 
 HOURS = api.Threshold("hours_percent", 80, "percent of hours", "a plan is paid in all of them")
 DAYS_FROM = api.Threshold("days_from", 30, "days", "four weekends", "Cost Explorer's look-back")
@@ -42,8 +44,7 @@ _HOUR = timedelta(hours=1)
 _ZERO = Decimal(0)
 
 
-@dataclass(frozen=True, slots=True)
-class RunCost:
+class RunCost(Struct, frozen=True):
     """`usd` of one run that ended at `ended_at` after `elapsed_s` seconds, more than 0."""
 
     ended_at: datetime

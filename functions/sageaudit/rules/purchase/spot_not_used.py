@@ -24,9 +24,10 @@ Sources: AWS, managed spot training: saving = (1 - billable / training) x 100. P
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from statistics import median
+
+from msgspec import Struct
 
 from sageaudit.domain.bill.compatibility import spot_refused, spot_scarce
 from sageaudit.rules import api
@@ -51,8 +52,7 @@ _PUBLISHED = {
 """A managed spot run of the family, and the share of its seconds that was billed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _BilledShare:
+class _BilledShare(Struct, frozen=True):
     """Billed seconds / seconds on demand: as counted and at best, with what it rests on.
 
     `own_runs`: the family's own behind it, newest first; none for a published figure.

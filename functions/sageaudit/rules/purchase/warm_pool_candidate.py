@@ -24,9 +24,10 @@ Sources: SageMaker guide, managed warm pools: billed while retained, at most 3,6
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from statistics import median
+
+from msgspec import Struct
 
 from sageaudit.domain.job.phases import DOWNLOADS
 from sageaudit.rules import api
@@ -49,8 +50,7 @@ _RUNS_AT_MOST = 10
 _ZERO = Decimal(0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Start:
+class _Start(Struct, frozen=True):
     """One run: its times, its billed image pull (0 where it is not known), and its work."""
 
     times: RunTimes

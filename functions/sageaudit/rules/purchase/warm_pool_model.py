@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Job, seconds_between
@@ -19,8 +20,7 @@ LONGEST_S = 3600
 """The most that KeepAlivePeriodInSeconds can be (API reference, ResourceConfig)."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunTimes:
+class RunTimes(Struct, frozen=True):
     """When a run was requested and ended, and how long it waited."""
 
     requested_at: datetime

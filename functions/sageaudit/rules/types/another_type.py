@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.bill.candidate import Candidate, Constraint, TypeRefusal
 from sageaudit.domain.bill.compatibility import type_fixed
@@ -31,8 +32,7 @@ _BY_NEED = frozenset(
 """Refusals by what the run needs, which say more than those by what a type is."""
 
 
-@dataclass(frozen=True, slots=True)
-class BestType:
+class BestType(Struct, frozen=True):
     """The candidate that certainly saves most, the second best, and why; `run` has all of them.
 
     Without a candidate `why` says what keeps the run on its type, in words without a full stop.

@@ -5,7 +5,8 @@ its work over all of them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sageaudit.domain.job.family import repository
 from sageaudit.domain.prices.market import InstanceType
@@ -61,8 +62,7 @@ def _limit(case: api.JobCase, threshold: api.Threshold) -> float:
     return case.policy.thresholds.get(_GPU_IDLE, {}).get(threshold.key, threshold.value)
 
 
-@dataclass(frozen=True, slots=True)
-class GpuUse:
+class GpuUse(Struct, frozen=True):
     """In percent: the mean over all hosts, and the P95 of the busiest host; None: not recorded."""
 
     mean: float
@@ -115,8 +115,7 @@ def loader_fix(case: api.JobCase) -> tuple[api.Parameter, ...]:
     return (workers_each, api.Parameter("Environment.OMP_NUM_THREADS", None, "1"))
 
 
-@dataclass(frozen=True, slots=True)
-class GpusNeeded:
+class GpusNeeded(Struct, frozen=True):
     """What the busiest host needs at its peak, and how many GPUs hold it."""
 
     gpus: float

@@ -7,9 +7,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from statistics import median
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.like_runs import like_runs, same_settings
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT
@@ -19,6 +20,7 @@ from sageaudit.domain.usage.edges import at_work, host_ends, work_metric
 from sageaudit.domain.usage.series import Series, pick_all
 from sageaudit.rules import api
 from sageaudit.rules.api import Measurements, Metric, Missing, mean
+from sageaudit.structs import replace
 
 NEED_NOTHING = "Assumes that the other hosts need nothing from them, such as data in their memory."
 """Of hosts that took no part."""
@@ -26,8 +28,7 @@ MIN_SECONDS = 900
 """Fewer minutes that all hosts share are an accident."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostLoad:
+class HostLoad(Struct, frozen=True):
     """Use of each host (0..100) in the same minutes; `no_part`: hosts idle after their start,
     or without GPU work and with no more than a waiting process.
 
@@ -126,8 +127,7 @@ def _tenths(values: Sequence[float]) -> list[float]:
     return [count / len(values) for count in counts]
 
 
-@dataclass(frozen=True, slots=True)
-class UseOfHosts:
+class UseOfHosts(Struct, frozen=True):
     """Each host's mean over the active minutes, in percent of its GPUs, without GPU of its CPUs."""
 
     metric: api.Metric
@@ -174,8 +174,7 @@ def _hosts_by_memory(usage: api.Measurements, count: int) -> int:
     return math.ceil(used * (1 + float(HEADROOM_PERCENT) / 100))
 
 
-@dataclass(frozen=True, slots=True)
-class OnCount:
+class OnCount(Struct, frozen=True):
     """The runs on one number of instances: medians, and the slowest of them."""
 
     count: int
@@ -185,8 +184,7 @@ class OnCount:
     slowest_s: Decimal
 
 
-@dataclass(frozen=True, slots=True)
-class CheaperCount:
+class CheaperCount(Struct, frozen=True):
     """The runs on today's number of instances, and on the cheapest smaller one.
 
     `same_data`: all of them are known to have read the same data.

@@ -21,8 +21,9 @@ Sources: SageMaker Debugger, MaxInitializationTime: 20 minutes, until 2023. Reco
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.bill.type_rate import seconds_beside_cpu_type
 from sageaudit.domain.job.phases import work_phase
@@ -104,8 +105,7 @@ def check(case: api.JobCase) -> api.Outcome:
     return api.derived(summary, evidence, fix=fix, change=change, best=best, caution=caution)
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """How long the start was too long; what of that is counted, at least and at best.
 
     `idle_s`: all hosts were idle. `calm_s`: none kept more than one process's core busy.

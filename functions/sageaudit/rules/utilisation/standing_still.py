@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.usage.activity import FROM_S
 from sageaudit.domain.usage.edges import (
@@ -34,8 +35,7 @@ def asleep(whole: api.Measurements, stretches: Iterable[range]) -> bool:
     return all(whole.idle(minute) for stretch in stretches for minute in stretch)
 
 
-@dataclass(frozen=True, slots=True)
-class IdleEnds:
+class IdleEnds(Struct, frozen=True):
     """Idle seconds at the end: of all hosts, and of each `early` host before those, longest first.
 
     `throughout`: no host ever worked. `asleep`: none kept even a core busy in `idle_s`.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument
@@ -62,8 +63,7 @@ DELAYS_S: Mapping[Wait, tuple[int, ...]] = {
 """The delay of each wait of a reason in seconds; after the last one the audit does without."""
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
+class Later(Struct, frozen=True):
     """The audit must wait: deliver the same event again after `delay_s` seconds."""
 
     delay_s: int
@@ -71,8 +71,7 @@ class Later:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class AuditDependencies:
+class AuditDependencies(Struct, frozen=True):
     """What an audit reads from, writes to and is judged by."""
 
     jobs: Jobs
@@ -92,8 +91,7 @@ class AuditDependencies:
     """What could not be read when the job was recorded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One attempt to audit the run of `ended`, as of `now`.
 
     `waited`: how often this event has waited, by reason. `again`: the audit is recorded although
@@ -152,8 +150,7 @@ class Attempt:
         return known.settled or (known.due_at is not None and not asked_for)
 
 
-@dataclass(frozen=True, slots=True)
-class Audited:
+class Audited(Struct, frozen=True):
     """The audit is in the history: recorded now, or by an earlier delivery.
 
     `audit` is None where the stored one was only closed. `notes`: those of the audit that say what
@@ -168,15 +165,13 @@ class Audited:
     reaudited: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Repeated:
+class Repeated(Struct, frozen=True):
     """This state of the run is in the history already: nothing but Describe and `head` was read."""
 
     head: AuditSummary
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(Struct, frozen=True):
     """An event that a person sent again names no run that ended: nothing is recorded of it."""
 
     reason: str

@@ -7,9 +7,10 @@ without one of them are made again (`recheck_dependents`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
@@ -30,8 +31,7 @@ _WORKED = frozenset({"Completed", "Stopped"})
 """A run that failed says little of one that works."""
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyRuns:
+class FamilyRuns(Struct, frozen=True):
     """The runs of a family that ended before one of its runs, newest first.
 
     `heads` are all of them, `earlier` those that a rule may compare with; both are None where no

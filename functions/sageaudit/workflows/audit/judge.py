@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.audit import rollup
 from sageaudit.domain.audit.audit import Audit
@@ -34,6 +35,7 @@ from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.rules.card import AccountCase, FamilyCase, Rule, Ruleset, TuningCase
 from sageaudit.rules.judge import judge
+from sageaudit.structs import replace
 
 _LAST = "9999"
 """Sorts trials without an end time last."""
@@ -171,8 +173,7 @@ def run_summary(audit: Audit) -> AuditSummary:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(Struct, frozen=True):
     """A job that a roll-up launched: its audit and the last value of each of its metrics."""
 
     document: AuditDocument
@@ -224,8 +225,7 @@ def audit_roll_up(
     return replace(audit, notes=(*audit.notes, *warnings), tags=tags)
 
 
-@dataclass(frozen=True, slots=True)
-class AccountAudit:
+class AccountAudit(Struct, frozen=True):
     """The outcomes of the account rules. Their findings are not part of any one job's bill."""
 
     outcomes: Outcomes

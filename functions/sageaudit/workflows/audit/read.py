@@ -7,9 +7,10 @@ account, region and creation time of event and answer agree.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.record import NOT_NAMED, Detail
 from sageaudit.domain.audit.summary import AuditSummary
@@ -30,6 +31,7 @@ from sageaudit.domain.usage.measurements import (
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import AccessDenied, JobNotFound, Malformed, Throttled, Unavailable
 from sageaudit.ports import History, Jobs
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import Attempt, Wait
 
 COARSER_AFTER = timedelta(days=15)
@@ -40,8 +42,7 @@ LATE_METRICS_WITHIN = timedelta(minutes=20)
 """Metrics are expected this soon after the end of a job: an event of a later time does not wait."""
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
+class Described(Struct, frozen=True):
     """Describe's answer; `ended` names the run as Describe does, with its ARN and creation time."""
 
     ended: JobEnded
@@ -49,8 +50,7 @@ class Described:
     modified_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class NotDescribed:
+class NotDescribed(Struct, frozen=True):
     """Why the run of `ended` cannot be audited.
 
     `proven`: the run existed, as SageMaker itself or Describe has said; a person's word is no
@@ -63,8 +63,7 @@ class NotDescribed:
     may_come: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Tags:
+class Tags(Struct, frozen=True):
     """A job's tags. `notes` say why they could not be read; `late`: they may be read later."""
 
     tags: Mapping[str, str]
@@ -154,8 +153,7 @@ def read_job(described: Described, tags: Tags, attempt: Attempt) -> Job | NotDes
     return job
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRun:
+class StoredRun(Struct, frozen=True):
     """A run as the history keeps it: the job as of `now`, the time of its end."""
 
     job: Job
@@ -181,8 +179,7 @@ def stored_run(head: AuditSummary, history: History) -> StoredRun | None:
     return StoredRun(so_far(job, now), now, detail)
 
 
-@dataclass(frozen=True, slots=True)
-class RunUsage:
+class RunUsage(Struct, frozen=True):
     """What a run used: `stored` are the details that it was taken from, None where it was read now.
 
     `unread`: why CloudWatch could not be read again. Then `usage` is what is stored, or without

@@ -8,7 +8,6 @@ a day after the job's end, so that no audit is due for ever.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import islice
@@ -23,6 +22,7 @@ from sageaudit.domain.job.listed import LONGEST_LIFE
 from sageaudit.domain.job.ref import rollup_of
 from sageaudit.domain.usage.measurements import METRICS_COME_WITHIN
 from sageaudit.ports import History
+from sageaudit.structs import replace
 
 LAST_REAUDIT_AFTER = METRICS_COME_WITHIN
 """Metrics and jobs of a roll-up that are missing a day after the end do not come any more: our

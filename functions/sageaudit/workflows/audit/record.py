@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +17,7 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.series_codec import pack
 from sageaudit.errors import reading
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import (
     Attempt,
     AuditDependencies,

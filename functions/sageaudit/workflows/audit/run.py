@@ -6,7 +6,6 @@ Every collaborator is an argument, so that Lambda, command line and tests run th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -17,6 +16,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kept import kept_tags
 from sageaudit.domain.job.kinds import RollUp
 from sageaudit.errors import Unavailable, reading
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import (
     Attempt,
     AuditDependencies,

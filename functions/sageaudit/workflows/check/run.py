@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import Outcomes
@@ -43,6 +44,7 @@ from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules.card import FamilyCase, RequestCase, Ruleset, TuningCase
 from sageaudit.rules.judge import judge_request
+from sageaudit.structs import replace
 
 _EXPOSED_USD, _EXPOSED_HIGH_USD = Decimal(100), Decimal(1000)
 """What a hung job may cost, from which a finding about its limit is medium, and high."""
@@ -50,8 +52,7 @@ REFUSES = "AWS refuses"
 _NOT_RUN = Missing("not_run", "the job has not run")
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedJob:
+class PlannedJob(Struct, frozen=True):
     """A request as a job: in the family and region under which its history is asked for."""
 
     request: Request
@@ -59,16 +60,14 @@ class PlannedJob:
     family: str
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyHistory:
+class FamilyHistory(Struct, frozen=True):
     """The family's earlier runs, newest first; the last audits, on the same instances first."""
 
     runs: tuple[AuditSummary, ...]
     audits: tuple[AuditDocument, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """One request, judged. `unreadable`: why nothing could be concluded from it, or None.
 
     `forecast` is None where no history was read. `basis`: what the dollars of findings rest on.

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from sageaudit.domain.alert.backoff import doubled_s
 from sageaudit.domain.audit.record import Claim
@@ -31,6 +32,7 @@ from sageaudit.output.text.card import held_card
 from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.envelope import NOBODY, Notice, Writer
 from sageaudit.ports import Channel, Circuit, SendLedger
+from sageaudit.structs import replace
 
 LEASE_S = 180
 """Longer than the function's timeout: the holder of an expired lease is no longer running."""
@@ -57,8 +59,7 @@ REPEATS_PAUSE_S = 1_800
 come for this long."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeliverDependencies:
+class DeliverDependencies(Struct, frozen=True):
     """What `deliver` works with, by channel name; `clock` is read again after a post.
 
     `place`: the history that the commands of messages ask.
@@ -71,8 +72,7 @@ class DeliverDependencies:
     place: HistoryPlace = OWN_HISTORY
 
 
-@dataclass(frozen=True, slots=True)
-class Posted:
+class Posted(Struct, frozen=True):
     """The notice was posted; `repeat` is True when an earlier try may have posted it too.
 
     `unmarked` is the ledger's error where it does not know: the message is done all the same, and
@@ -83,13 +83,11 @@ class Posted:
     unmarked: AwsError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AlreadySent:
+class AlreadySent(Struct, frozen=True):
     """An earlier delivery posted the notice."""
 
 
-@dataclass(frozen=True, slots=True)
-class GivenUp:
+class GivenUp(Struct, frozen=True):
     """The notice needs a person; a retry would end the same way.
 
     `code` is a stable word, `why` a sentence. The caller moves the notice to the dead letters, then
@@ -106,8 +104,7 @@ class GivenUp:
         return self.code in (UNKNOWN_OUTCOME, UNEXPECTED_ANSWER)
 
 
-@dataclass(frozen=True, slots=True)
-class TryLater:
+class TryLater(Struct, frozen=True):
     """Deliver the notice again after `wait_s` seconds; `refusal` is the channel's error, if any."""
 
     wait_s: int
@@ -200,8 +197,7 @@ def _unposted(notice: Notice, deps: DeliverDependencies, code: str, why: str) ->
     return GivenUp(code, why, maybe_posted=claim is not Claim.FIRST)
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     """A notice whose lease this delivery holds."""
 
     notice: Notice

@@ -11,8 +11,9 @@ second start writes the same one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+
+from msgspec import Struct
 
 from sageaudit import __version__
 from sageaudit.domain.advice.advice import Decision
@@ -36,8 +37,7 @@ REPORT_DAYS = 30
 _NOT_WRITTEN = "it could not be written: the log of digest says why"
 
 
-@dataclass(frozen=True, slots=True)
-class DigestDependencies:
+class DigestDependencies(Struct, frozen=True):
     """What the digest reads, writes and is written by.
 
     `writers`: of each channel of the policy. `source`: what the report is read from, and `pages`
@@ -54,8 +54,7 @@ class DigestDependencies:
     place: HistoryPlace = OWN_HISTORY
 
 
-@dataclass(frozen=True, slots=True)
-class Digested:
+class Digested(Struct, frozen=True):
     """A digest was written; `unwritten`: why its report was not. `left_out`: routes without
     a digest, and why.
     """

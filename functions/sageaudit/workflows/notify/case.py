@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
 
@@ -18,6 +17,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Purchase
 from sageaudit.errors import reading
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from sageaudit.workflows.notify.posts import NotifyDependencies
 
 _RUNS_BACK = timedelta(days=365)

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.advice.month import Month, month_of
@@ -39,6 +40,7 @@ from sageaudit.errors import Malformed, Throttled, Unavailable, reading
 from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import MessageCard
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.notify.case import read_case, shown_subject
 from sageaudit.workflows.notify.job_lines import (
@@ -94,8 +96,7 @@ def stored_audit(history: History, key: JobKey, version: int) -> AuditDocument |
     return document
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(Struct, frozen=True):
     """One version of a run's audit, with what was read of the run before it is decided about."""
 
     key: JobKey

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.alert.alert import ChannelHour, PastAlerts, hour_of
 from sageaudit.domain.alert.decision import AlertDecision
@@ -14,10 +15,10 @@ from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.envelope import Notice, Writer, to_body
 from sageaudit.ports import AlertLedger, Decisions, History
+from sageaudit.structs import replace
 
 
-@dataclass(frozen=True, slots=True)
-class NotifyDependencies:
+class NotifyDependencies(Struct, frozen=True):
     """What `notify` reads, writes and decides by.
 
     `writers`: of each channel of the policy. `installed_at`: no message is sent about a job
@@ -34,8 +35,7 @@ class NotifyDependencies:
     place: HistoryPlace = OWN_HISTORY
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
+class Post(Struct, frozen=True):
     """What a channel is posted. `may_wait`: above the channel's most in an hour it is held."""
 
     channel: str
@@ -59,8 +59,7 @@ class Post:
         return to_body(Notice(notice_id, self.channel, payload, held_hour))
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What is to be written about a version: the alerts `after` it, and what is posted."""
 
     decision: AlertDecision

@@ -5,10 +5,11 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import chain, islice
 from typing import Any
+
+from msgspec import Struct, field
 
 from sageaudit.domain.advice.advice import Advice, Decision, State, dearest_first
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS
@@ -54,8 +55,7 @@ def _unwatched(rows: Iterable[Any], word: str, doing: str) -> Iterable[Any]:
     return rows
 
 
-@dataclass(frozen=True, slots=True)
-class ReportSource:
+class ReportSource(Struct, frozen=True):
     """What a report is read from. `watched` shows a person how many rows came so far.
 
     `most_runs`: of a family, the newest by which its advices are judged; None for all.
@@ -194,8 +194,7 @@ _COLUMNS: tuple[tuple[str, Scope, Callable[[SumRow], str | None]], ...] = (
 _ADVISED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Details:
+class _Details(Struct, frozen=True):
     """The jobs of a report in detail, each read once."""
 
     source: ReportSource

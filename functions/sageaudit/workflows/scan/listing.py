@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind
 from sageaudit.domain.job.listed import Listed, Period, chosen, with_listed_children
@@ -13,8 +14,7 @@ from sageaudit.errors import AwsError
 from sageaudit.ports import JobLists, Workers
 
 
-@dataclass(frozen=True, slots=True)
-class ListRefusal:
+class ListRefusal(Struct, frozen=True):
     """A kind of job that could not be listed in a region."""
 
     region: str
@@ -22,8 +22,7 @@ class ListRefusal:
     error: AwsError
 
 
-@dataclass(frozen=True, slots=True)
-class ListedJobs:
+class ListedJobs(Struct, frozen=True):
     """The jobs of a period, in any order, and what could not be listed.
 
     `answered`: at least one list was read, so that no jobs means that there are none.

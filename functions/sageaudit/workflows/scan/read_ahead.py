@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
@@ -19,8 +20,7 @@ from sageaudit.workflows.audit.attempt import AuditDependencies
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(Struct, frozen=True):
     """Reads what AWS says of one job, on any thread.
 
     `metrics_ahead`: not of a recording, whose metrics are there when its audit asks for them.
@@ -64,8 +64,7 @@ def _kept(call: Callable[[], T]) -> T | SageauditError:
         return error
 
 
-@dataclass(slots=True)
-class ReadJob:
+class ReadJob(Struct):
     """What AWS said of one job: implements Jobs and Metrics for its audit."""
 
     job: Listed

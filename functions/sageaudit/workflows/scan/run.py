@@ -10,8 +10,9 @@ from __future__ import annotations
 import enum
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
@@ -29,6 +30,7 @@ from sageaudit.errors import (
     SageauditError,
 )
 from sageaudit.ports import Pending, Workers
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.audit.whole_audit import whole_audit
@@ -60,8 +62,7 @@ class Result(enum.StrEnum):
     """The same was refused for many jobs before it, or the credentials expired."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What became of one job. `sums`: what its audit adds; None without an audit."""
 
     lane: Lane
@@ -72,8 +73,7 @@ class Outcome:
     error: SageauditError | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Lane:
+class Lane(Struct, frozen=True, eq=False):
     """The jobs of one account and region in the order of auditing, and what audits them."""
 
     account: str
@@ -128,7 +128,8 @@ def scan(
     try:
         while waiting or active:
             while waiting and len(active) < _LANES:
-                active.append(_Progress(waiting.popleft(), workers, clock))
+                lane = waiting.popleft()
+                active.append(_Progress(lane, workers, clock, deque(lane.jobs)))
             ahead = min(AHEAD, max(_LEAST_AHEAD, _AHEAD_IN_ALL // len(active)))
             for progress in active:
                 yield from progress.read_on(ahead)
@@ -146,23 +147,19 @@ def scan(
             progress.cancel()
 
 
-@dataclass(slots=True)
-class _Progress:
+class _Progress(Struct):
     """How far one lane is."""
 
     lane: Lane
     workers: Workers
     clock: Callable[[], datetime]
+    left: deque[Listed]
     ahead: deque[Pending[ReadJob]] = field(default_factory=deque)
-    left: deque[Listed] = field(init=False)
     refused: Counter[JobKind] = field(default_factory=Counter)
     """Refusals in a row by kind."""
     failed: int = 0
     """Jobs in a row that AWS did not answer."""
     ended_by: SageauditError | None = None
-
-    def __post_init__(self) -> None:
-        self.left = deque(self.lane.jobs)
 
     @property
     def head(self) -> Pending[ReadJob] | None:

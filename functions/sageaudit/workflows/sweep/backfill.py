@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.record import Entry, Verdict
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
@@ -20,6 +21,7 @@ from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.sweep import event_of
 from sageaudit.errors import BadHistory, Throttled, Unavailable
 from sageaudit.ports import History, PacedQueue, SweepNotes, Workers
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.family import earlier_heads
 from sageaudit.workflows.audit.reaudit import recheck_dependents
 from sageaudit.workflows.notify.decide import of_the_past
@@ -50,8 +52,7 @@ class Standing(enum.StrEnum):
     """The deployment does not audit its account or region: its event would be a dead letter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deployed:
+class Deployed(Struct, frozen=True):
     """What a deployment has and audits. `places` are accounts and regions."""
 
     history: History
@@ -90,8 +91,7 @@ def standings(
         yield from zip(part, (one.result() for one in asked), strict=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(Struct, frozen=True):
     """How far it is. `refused` by SQS, for these reasons; `waiting` messages before its own."""
 
     sent: int = 0

@@ -8,9 +8,10 @@ jobs that run are looked at after all lists were read (`workflows/sweep/watch.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import product, starmap
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
@@ -31,6 +32,7 @@ from sageaudit.domain.sweep import (
 )
 from sageaudit.errors import AwsError, BadHistory
 from sageaudit.ports import History, JobPages, Queue, SweepNotes
+from sageaudit.structs import replace
 from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList, shuffled, watch
 
 AT_ONCE_S = 1
@@ -42,8 +44,7 @@ DUE_AGAIN_AFTER = timedelta(days=4)
 3.5 days: before, a second one of the same run would fail beside it, and be a second dead letter."""
 
 
-@dataclass(frozen=True, slots=True)
-class SweepDependencies:
+class SweepDependencies(Struct, frozen=True):
     """What a sweep reads, and where it writes.
 
     `accounts`, `regions`: those whose jobs are audited. `out_of_time` says when to leave the rest
@@ -61,8 +62,7 @@ class SweepDependencies:
     watch: WatchDependencies | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DueSent:
+class DueSent(Struct, frozen=True):
     """How many due audits were sent; `error` is why not all, `unreadable` why some were not."""
 
     sent: int
@@ -70,8 +70,7 @@ class DueSent:
     unreadable: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Swept:
+class Swept(Struct, frozen=True):
     """One list of jobs, read as far as it went.
 
     `ended`: jobs that ended in the time that this sweep is the first to look at, and should be

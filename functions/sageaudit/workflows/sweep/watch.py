@@ -10,11 +10,12 @@ next sweep. docs/decisions/0024-transactional-outbox.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TypeVar
 from zlib import crc32
+
+from msgspec import Struct
 
 from sageaudit.domain.advice.advice import State, advices_of
 from sageaudit.domain.audit.record import FAMILY_RUNS, RunQuery
@@ -55,11 +56,11 @@ from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.envelope import Notice, Writer, to_body
 from sageaudit.output.text.running import running_card
 from sageaudit.ports import Decisions, History, Jobs, Markets, Metrics, WatchLedger
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.family import runs_of
 
 
-@dataclass(frozen=True, slots=True)
-class WatchDependencies:
+class WatchDependencies(Struct, frozen=True):
     """What the watch reads, writes and decides by. `rules`: the names that a tag may accept.
 
     `metrics` reads CPU and GPU alone. `writers`: of each channel of the policy.
@@ -76,8 +77,7 @@ class WatchDependencies:
     writers: Mapping[str, Writer]
 
 
-@dataclass(frozen=True, slots=True)
-class WatchMessage:
+class WatchMessage(Struct, frozen=True):
     """A message about a running job that was written; `kinds`: that of its headline first.
 
     `unrouted`: the policy has routes, and none matches it.
@@ -89,8 +89,7 @@ class WatchMessage:
     unrouted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedList:
+class WatchedList(Struct, frozen=True):
     """The running jobs of one list: how many, and how many were `looked` at, as they are dear.
 
     `left`: not looked at for want of time. `messages`: those written. `error`: why the first that

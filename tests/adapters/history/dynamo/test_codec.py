@@ -1,6 +1,5 @@
 """Rows of the table: what is written is read back, under the attributes that are documented."""
 
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -11,6 +10,7 @@ from sageaudit.adapters.history.rows import finding_rows, head_of
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.job import Purchase
+from sageaudit.structs import replace
 from tests.adapters.history.entries import entry, finding, key, unsettled
 
 HEAD = replace(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sageaudit.adapters.history.codec import Item
@@ -25,6 +24,7 @@ from sageaudit.adapters.history.stored_document import digest_of
 from sageaudit.domain.audit.record import DETAIL_DAYS, Entry, Recorded, Verdict
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import Throttled
+from sageaudit.structs import replace
 
 WAITS_S = (0.05, 0.1, 0.2, 0.4, 0.8)
 """Seconds between tries of one recording: a conflict lasts for another delivery's write."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.codec import Item
@@ -50,8 +51,7 @@ class NoticeState(enum.Enum):
     """A try may have posted it, and none is under way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """A notice's state, number of tries, and end of its lease in epoch seconds.
 
     `tries` is 2 from the first claim on that follows a try that may have posted.

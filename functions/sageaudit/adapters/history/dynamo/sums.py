@@ -7,7 +7,6 @@ which DynamoDB adds exactly; those of a rule have its name before a point: `gpu-
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import date, timedelta
 from itertools import groupby
 
@@ -19,6 +18,7 @@ from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.record_steps import changes
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total
+from sageaudit.structs import replace
 
 
 def sum_actions(newest: AuditSummary | None, head: AuditSummary, tries: int) -> list[Item]:

@@ -6,7 +6,7 @@ are here from the start. Each access pattern is in docs/data-model.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 PARTITION_KEY = "pk"
 SORT_KEY = "sk"
@@ -27,8 +27,7 @@ DELIVERY_PREFIX, CHANNEL_PREFIX = "DELIVERY#", "CHANNEL#"
 """The same of what `deliver` writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(Struct, frozen=True):
     """A global secondary index: both keys are strings, and it has all attributes of its items.
 
     Named attributes (INCLUDE) are at most 20 an index and 100 a table, and a head has some 45.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
@@ -45,20 +44,20 @@ _KEY = ("run_key", "arn", "created_at")
 _Place = tuple[Any, ...]
 """Scope, day, account, region and name of a sum: the first columns of its tables."""
 _WIDTH = 5
-_SUM_FIELDS = tuple(field.name for field in fields(Sums) if field.name != "rules")
-_RULE_FIELDS = tuple(field.name for field in fields(RuleSums))
+_SUM_FIELDS = tuple(name for name in Sums.__struct_fields__ if name != "rules")
+_RULE_FIELDS = RuleSums.__struct_fields__
 _Number = tuple[str, Callable[[int], object]]
 
 
 def column_names(form: type[Any]) -> Iterator[str]:
     """The columns of a form's fields; those of a JobKey in place of the field `key`."""
-    for field in fields(form):
-        if form is FindingRow and field.name in OF_THE_RUN | {"key"}:
+    for name in form.__struct_fields__:
+        if form is FindingRow and name in OF_THE_RUN | {"key"}:
             continue
-        if field.name == "key":
+        if name == "key":
             yield from column_names(JobKey)
         else:
-            yield column_name(field.name)
+            yield column_name(name)
 
 
 def to_columns(row: Stored) -> Columns:

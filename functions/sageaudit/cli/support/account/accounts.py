@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import boto3
 import click
 from botocore.exceptions import BotoCoreError
+from msgspec import Struct
 
 from sageaudit.adapters.aws import organization
 from sageaudit.adapters.aws.accounts import Accounts, Role
@@ -35,16 +35,14 @@ def open_session(profile: str | None, region: str | None) -> Any:
     return session
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Whose credentials a session has."""
 
     account: str
     arn: str
 
 
-@dataclass(frozen=True, slots=True)
-class AccountList:
+class AccountList(Struct, frozen=True):
     """The accounts that were asked for, and the role to assume in those that are not the own."""
 
     own: Identity
@@ -90,8 +88,7 @@ def identity(session: Any, region: str | None) -> Identity:
     return Identity(str(part_of(answer, "Account")), str(part_of(answer, "Arn")))
 
 
-@dataclass(frozen=True, slots=True)
-class OtherAccounts:
+class OtherAccounts(Struct, frozen=True):
     """Which other accounts are asked, and by which role."""
 
     accounts: tuple[str, ...]

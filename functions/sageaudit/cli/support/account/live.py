@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypeVar
@@ -40,6 +39,7 @@ from sageaudit.errors import (
 )
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Dropped
 from sageaudit.workflows.audit.run import audit_finished_job
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from typing import Any, TypedDict
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from sageaudit.domain.audit.finding_document import other_outcomes, rounded
 from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Parameter, Severity
@@ -21,6 +23,7 @@ from sageaudit.domain.request.terraform import SHORTENED
 from sageaudit.domain.request.validity import Fault, Problem
 from sageaudit.domain.request.values import Path, place_of
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from sageaudit.workflows.check.run import Checked, fixes_of, refused
 
 SCHEMA = 1
@@ -29,8 +32,7 @@ Lines = Mapping[Path, int]
 """The line of each key of a file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckFinding:
+class CheckFinding(Struct, frozen=True, kw_only=True):
     """One finding. `source`: `api` (its model), `rules`, or `history`.
 
     `refused`: AWS would not take the request. `not_counted`: why it does not count for --fail-on:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
+from msgspec import Struct
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
@@ -30,8 +30,7 @@ _STYLES = ("dim", "cyan", "bold yellow", "bold red")
 Role = Literal["file", "job", "text", "finding", "detail", "fix", "address"]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckLine:
+class CheckLine(Struct, frozen=True):
     """One line: `lead` is its first words in a style of their own, with the space after them.
 
     `detail` and `fix` belong to the finding before them.

@@ -7,12 +7,13 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit import __version__
 from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, known_regions
@@ -58,8 +59,7 @@ class CheckState(enum.StrEnum):
     NOT_CHECKED = "not_checked"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One line. `next` is what to do about it; `code` is the exit code of a failed check."""
 
     name: str

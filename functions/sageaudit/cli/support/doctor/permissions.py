@@ -7,8 +7,9 @@ organization or a bill cannot be limited to a resource. sts:GetCallerIdentity ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from sageaudit.adapters.aws import (
     accounts,
@@ -56,8 +57,7 @@ _ON_ALL = {*job_lists.CLI_PERMISSIONS, *sagemaker.NOT_LIMITED}
 _TABLE = {TABLE: dynamo_history.READ_PERMISSIONS}
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Struct, frozen=True):
     """The actions of one command: always, and with an option."""
 
     always: tuple[str, ...] = ()
@@ -143,8 +143,7 @@ def actions(commands: Iterable[str], options: Iterable[str]) -> list[str]:
     return sorted({action for name in commands for action in EVERY[name].actions(given)})
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyScope:
+class PolicyScope(Struct, frozen=True):
     """To which resources a policy is narrowed; None where that is not known."""
 
     region: str | None = None

@@ -7,13 +7,13 @@ finds in it is not written anywhere here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from sageaudit.cli.support.example.recordings import recording
 from sageaudit.cli.support.example.workload import Place, Run, Team, Work, Workload
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.structs import replace
 
 DAYS = 56
 HOME, EUROPE = Place("111122223333", "us-east-1"), Place("444455556666", "eu-west-1")

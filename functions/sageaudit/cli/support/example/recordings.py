@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from sageaudit.cli.support.example.metrics import series
 from sageaudit.cli.support.example.workload import Phase, Run, Workload
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.structs import replace
 
 Json = dict[str, Any]
 OBJECTIVE = "validation:rmse"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec import Struct, field
 
 from sageaudit.domain.job.kinds import JobKind
 
@@ -14,8 +15,7 @@ _INTERRUPTED_SHARE = 1 / 3
 """Of the spot runs: our choice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """Some minutes of what the program on each host does; GPU figures are sums over the GPUs."""
 
     minutes: float
@@ -25,24 +25,21 @@ class Work:
     gpu_gib: float = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """An account and a region of the company."""
 
     account: str
     region: str
 
 
-@dataclass(frozen=True, slots=True)
-class Team:
+class Team(Struct, frozen=True):
     """Who starts a workload, and for what: the values of the tags of its jobs."""
 
     owner: str
     project: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class Workload(Struct, frozen=True, kw_only=True):
     """What runs again and again.
 
     `days` counts back from the last day, which is 0; each run begins in the `hour` (UTC).
@@ -79,8 +76,7 @@ class Workload:
         return sum(work.minutes for work in self.work)
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """One phase of a run."""
 
     name: str
@@ -93,8 +89,7 @@ class Phase:
         return round((self.end - self.begin).total_seconds())
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One run of a workload. The seed of its noise does not depend on the company's last day."""
 
     workload: Workload

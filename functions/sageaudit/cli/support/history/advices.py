@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from sageaudit.cli import options
 from sageaudit.cli.support.history import asking
@@ -24,6 +24,7 @@ from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import named
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import window
+from sageaudit.structs import replace
 
 SINCE = f"{LOOK_BACK_DAYS}d"
 _ZERO = Decimal(0)
@@ -35,8 +36,7 @@ OWN_WRITE_USD = Decimal("0.00013")
 """What of a job's cost is for DynamoDB: its writes, and a year of storage."""
 
 
-@dataclass(frozen=True, slots=True)
-class AdviceFilters:
+class AdviceFilters(Struct, frozen=True):
     """Which advices to list. `since`: by the runs from then on."""
 
     since: str
@@ -220,8 +220,7 @@ def _claimed(amount: Decimal | None) -> str:
     return "-" if amount is None else usd(amount)
 
 
-@dataclass(frozen=True, slots=True)
-class SavingSums:
+class SavingSums(Struct, frozen=True):
     """Of one outcome: USD that were predicted, and measured, while the advice was followed."""
 
     advices: int

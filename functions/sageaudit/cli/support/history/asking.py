@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from sageaudit.cli import options
 from sageaudit.cli.messages import say
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from sageaudit.rules.card import Rule
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryOptions:
+class HistoryOptions(Struct, frozen=True):
     """The history to ask."""
 
     history: Path | None
@@ -52,8 +51,7 @@ WHERE = options.together(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """How rows are printed."""
 
     output: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from sageaudit.cli import options
 from sageaudit.cli.support.history import asking
@@ -20,8 +20,7 @@ _REPEATED = "tag"
 """The filter that may be given several times: a job has several tags."""
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(Struct, frozen=True):
     """Which audits to show. `since` None: the command has its own default."""
 
     since: str | None

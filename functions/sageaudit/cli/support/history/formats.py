@@ -13,7 +13,6 @@ Text from a history is inert in each of them: no terminal escape, formula, marku
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
@@ -23,6 +22,7 @@ from types import NoneType
 from typing import Any, Literal
 
 import click
+from msgspec import Struct
 from rich.console import Console
 
 from sageaudit.adapters.files.duckdb_engine import Column
@@ -33,6 +33,7 @@ from sageaudit.output.terminal.layout import FittedColumn, fitted, line
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import markdown, terminal
 from sageaudit.queries.columns import TAG
+from sageaudit.structs import replace
 
 SCHEMA = 1
 """Of the JSON of lists: keys are only ever added."""
@@ -55,8 +56,7 @@ _PERCENT = Decimal("0.1")
 _WORD = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """A field of a row: what `get` gives, else an attribute with its name.
 
     `cell` writes it for people. A text is cut to `least` columns of the terminal, where that is not
@@ -96,8 +96,7 @@ class Field:
         return self.kind in _RIGHT
 
 
-@dataclass(frozen=True, slots=True)
-class ListLayout:
+class ListLayout(Struct, frozen=True):
     """The fields of a list; those of its table, and those that a narrow terminal lacks first.
 
     `exported` are those of the formats for programs; by default all. `tagged`: rows have the cost

@@ -8,10 +8,11 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
+
+from msgspec import Struct
 
 from sageaudit.adapters.history.sort_keys import ended_sk
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
@@ -27,8 +28,7 @@ _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class HistorySource:
+class HistorySource(Struct, frozen=True):
     """An open history, to be used in a `with` block.
 
     `name` is the file or the table, for messages. `session` is that of a table; None for a file.

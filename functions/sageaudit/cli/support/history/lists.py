@@ -6,7 +6,6 @@ docs/queries.md describes the fields. Every amount is a figure as in the audit's
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -34,6 +33,7 @@ from sageaudit.queries.changes import SpendChange
 from sageaudit.queries.columns import SUMMED, Column
 from sageaudit.queries.question import Sort
 from sageaudit.queries.total import Total
+from sageaudit.structs import replace
 
 _NAME, _FULL_NAME, _WORD = 20, 44, 12
 """The least widths of texts. `_FULL_NAME` is that of the job names that the SDKs make: a name is

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from msgspec import Struct
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -35,8 +35,7 @@ _TITLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ReconciledMonth:
+class ReconciledMonth(Struct, frozen=True):
     """A reconciliation, with its month, account and source."""
 
     result: Reconciliation

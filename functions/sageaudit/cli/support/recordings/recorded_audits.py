@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.recording import RecordedSet, Recording
@@ -29,8 +30,7 @@ from sageaudit.workflows.audit.judge import Child, audit_roll_up
 from sageaudit.workflows.audit.run import audit_finished_job
 
 
-@dataclass(slots=True)
-class _RecordedFile:
+class _RecordedFile(Struct):
     """The jobs of one file and their audits, in its order. `is_set`: of one roll-up."""
 
     name: str

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Self
+
+from msgspec import Struct
 
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.recording import RecordedSet, Recording
@@ -32,6 +33,7 @@ from sageaudit.domain.usage.measurements import (
 from sageaudit.errors import BadRecording, BadUsage, JobNotFound, Malformed
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
 
 ABSENT = Missing(
@@ -43,8 +45,7 @@ _FILES_AT_HAND = 64
 """Parsed files that are kept: a scan reads some jobs ahead of their audits."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedJob:
+class RecordedJob(Struct, frozen=True):
     """One recorded job. Implements Jobs, Metrics and Markets for its audit.
 
     `load` reads its recording, each time anew: a scan has thousands. `listed`: the job as List*
@@ -201,8 +202,7 @@ def _parsed(path: Path, _modified_ns: int, _size: int) -> Recording | RecordedSe
     return recording.read(path)
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """A job, its measurements, and the market to bill it with, all as of `now`."""
 
     job: Job

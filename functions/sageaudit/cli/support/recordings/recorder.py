@@ -6,7 +6,6 @@ The audit itself runs as always: each source is asked as before, and its answer 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +17,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measurements import Missing, ReadSeries
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited
 
 _NOTHING_ASKED = ReadSeries((), Missing("metric_missing", "the metrics were not asked for"))

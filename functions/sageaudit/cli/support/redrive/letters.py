@@ -6,9 +6,10 @@ import enum
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue, Received
@@ -54,8 +55,7 @@ class Fate(enum.StrEnum):
     FAILED = "failed"
 
 
-@dataclass(slots=True)
-class DeadLetter:
+class DeadLetter(Struct):
     """One letter. `reason` is a word, `why` a sentence; both may come from anybody.
 
     `channel` is "" where there is one queue only. `note` says why it does not move.
@@ -163,8 +163,7 @@ MOST_BYTES = 200_000_000
 _EMPTY_ANSWERS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class RedriveQueues:
+class RedriveQueues(Struct, frozen=True):
     """`work` is by channel for notices, under "" otherwise."""
 
     dead_letters: DeadLetterQueue

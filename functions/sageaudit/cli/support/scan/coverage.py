@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict
 from rich.console import Console
 
 from sageaudit.adapters.aws.clients import client
@@ -33,8 +34,7 @@ from sageaudit.workflows.audit.whole_audit import whole_audit
 _CHINA = "cn-northwest-1"
 
 
-@dataclass(frozen=True, slots=True)
-class BilledAccounts:
+class BilledAccounts(Struct, frozen=True):
     """Whose bill is read, with the session's own credentials.
 
     The account that pays for an organization sees the bills of all; any other one its own alone.
@@ -64,8 +64,7 @@ def billed(session: Any, region: str, accounts: Iterable[str] = ()) -> BilledAcc
     return BilledAccounts(session, tuple(accounts) or (identity(session, region).account,))
 
 
-@dataclass(frozen=True, slots=True)
-class Covered:
+class Covered(Struct, frozen=True):
     """The bill beside the audits; None where it could not be read, with the code of the refusal."""
 
     coverage: Coverage | None = None

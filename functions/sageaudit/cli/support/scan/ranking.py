@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
+from msgspec.structs import asdict
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text

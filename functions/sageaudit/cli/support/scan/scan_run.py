@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from sageaudit.adapters.aws.pace import Stopped
 from sageaudit.cli.exits import exit_of
@@ -32,6 +33,7 @@ from sageaudit.errors import (
     Unavailable,
 )
 from sageaudit.ports import History, Workers
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.scan.listing import ListRefusal, list_jobs
@@ -41,8 +43,7 @@ _FAMILY_RUNS = 500
 """Runs of a family among which the dearest is looked for, newest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """Which jobs are audited, and how. `period` is None for all days of recordings.
 
     `some_regions`: an account need not have all of the regions.
@@ -67,8 +68,7 @@ class Asked:
         return [*jobs] if self.limit is None else newest([*jobs], self.limit)
 
 
-@dataclass
-class ScanRun:
+class ScanRun(Struct):
     """One scan. `tally` counts what could not be listed, and then while it runs.
 
     `statuses` are of each account, where several are scanned.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from decimal import Decimal
+
+from msgspec import Struct, field
 
 from sageaudit.adapters.aws.pace import DESCRIBES_A_SECOND
 from sageaudit.cli.exits import Exit, exit_of, gravest
@@ -21,8 +22,7 @@ _OTHERS = "(other reasons)"
 _FIGURE = re.compile(r"\d[\d,.]*(?<=\d)")
 
 
-@dataclass
-class ScanTally:
+class ScanTally(Struct):
     """`sums` are of all jobs with an audit, those that were known before included.
 
     They are what a progress bar shows: the ranking reads the history's own sums.
@@ -87,8 +87,7 @@ METRICS_A_HOST = 5
 """CPU, memory, disk, GPU and GPU memory; a host without GPUs has at most three."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScanCost:
+class ScanCost(Struct, frozen=True):
     """What auditing these jobs costs. The number of hosts is known after Describe: one is assumed.
 
     List*, Describe*, ListTags and GetProducts cost nothing.
@@ -121,8 +120,7 @@ def usd_of(metrics: int) -> Decimal:
     return metrics * USD_PER_METRIC
 
 
-@dataclass
-class AccountStatus:
+class AccountStatus(Struct):
     """What became of one account. `error` is why none of its jobs could be listed."""
 
     account: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +25,7 @@ from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadUsage
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.scan.run import Lane
 
