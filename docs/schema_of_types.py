@@ -1,12 +1,11 @@
-"""JSON Schema of TypedDicts and dataclasses: the code's types, with its docstrings.
+"""JSON Schema of TypedDicts and Structs: the code's types, with its docstrings.
 
-Of a dataclass it is what `dataclasses.asdict` and `to_json` make of it.
+Of a Struct it is what `msgspec.structs.asdict` and `to_json` make of it.
 """
 
 from __future__ import annotations
 
 import ast
-import dataclasses
 import enum
 import inspect
 import types
@@ -17,6 +16,8 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import StructMeta
 
 Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -51,7 +52,7 @@ class Definitions:
 
     def of(self, shape: Any) -> Schema:
         """The schema of a type; one with keys becomes a reference to its definition."""
-        if typing.is_typeddict(shape) or dataclasses.is_dataclass(shape):
+        if typing.is_typeddict(shape) or isinstance(shape, StructMeta):
             return self._reference(shape)
         if isinstance(shape, type) and issubclass(shape, enum.Enum):
             return {"enum": [word.value for word in shape]}

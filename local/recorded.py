@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from local import ACCOUNT, REGION
 from sageaudit.adapters.files.recording import RecordedSet, Recording, read
@@ -19,8 +20,7 @@ from sageaudit.domain.usage.measurements import RawSeries
 RECORDINGS = Path(__file__).parent / "recordings"
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedJob:
+class RecordedJob(Struct, frozen=True):
     """One finished job."""
 
     kind: JobKind

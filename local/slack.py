@@ -7,12 +7,13 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from sageaudit.adapters.channels.channel import Response
 from sageaudit.adapters.channels.slack import check_webhook
@@ -24,8 +25,7 @@ _TIMEOUT_S = 2
 """Enough for loopback on a busy machine, and short for tests of a Slack that hangs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The answer to one post. With `hangs`, the post is accepted and no answer is sent."""
 
     status: int = HTTPStatus.OK
@@ -38,8 +38,7 @@ OK, ACCEPTED = Answer(), Answer(HTTPStatus.ACCEPTED, "")
 """What Slack and a workflow of Teams say of a post that they take."""
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
+class Post(Struct, frozen=True):
     """A post that was taken: to which address, and its JSON."""
 
     url: str

@@ -5,13 +5,13 @@ import io
 import json
 import re
 import unicodedata
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -34,8 +34,7 @@ from tests.fakes.hostile import ATTACKS, texts
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     name: str | None
     usd: Decimal | None = Decimal("-1.5")
     count: int | None = 3

@@ -9,13 +9,13 @@ from unittest import mock
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 from moto.iam.models import get_account_id_from
+from msgspec import Struct
 
 Answer = Callable[[str, Mapping[str, Any]], "Mapping[str, Any] | None"]
 """From account and parameters to an answer; None leaves the call to moto."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One call: the account whose credentials signed it, and what was asked."""
 
     account: str

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Result:
+
+class Result(Struct, frozen=True):
     """Exit code, stdout and stderr of one call."""
 
     exit_code: int

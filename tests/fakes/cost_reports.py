@@ -7,9 +7,10 @@ with AWS columns).
 import csv
 import io
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+
+from msgspec import Struct, field
 
 from sageaudit.structs import replace
 
@@ -41,8 +42,7 @@ LEGACY = {
 """CUR 2.0 columns with their legacy names."""
 
 
-@dataclass(frozen=True)
-class Charge:
+class Charge(Struct, frozen=True):
     """One line: usage of `seconds` on `what` at `price` USD per unit, or another kind of charge.
 
     `list_price` is AWS's public price. `plan_price`: a Savings Plan pays this per hour.
@@ -64,7 +64,7 @@ class Charge:
     unit: str = "Hrs"
     quantity: Decimal | None = None
     currency: str = "USD"
-    changes: dict[str, str] = field(default_factory=dict, hash=False)
+    changes: dict[str, str] = field(default_factory=dict)
 
     @property
     def amount(self) -> Decimal:

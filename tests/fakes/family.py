@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeGuard, cast
 
+from msgspec import Struct
+
 from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.rows import head_of
@@ -156,8 +158,7 @@ class Message:
     at: datetime
 
 
-@dataclass(frozen=True)
-class WrittenAudit:
+class WrittenAudit(Struct, frozen=True):
     """A version of an audit in the history."""
 
     key: JobKey

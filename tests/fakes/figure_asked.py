@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.ports import History
 from tests.fakes.command_line import Run
@@ -17,8 +18,7 @@ from tests.fakes.figure_scenarios import Scenario
 WEEK = ("--since", "2026-11-02", "--until", "2026-11-08")
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A history to look at, and the scenario that it holds."""
 
     run: Run

@@ -1,10 +1,11 @@
 """Small jobs, series and price books to start a test from. Times are UTC, rates are made up."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase
@@ -93,8 +94,7 @@ HOURLY_USD = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FixedPrices:
+class FixedPrices(Struct, frozen=True):
     """One region's rates, the same for all components but Processing's storage.
 
     `estimated`: the types whose rate is an estimate.

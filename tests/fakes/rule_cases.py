@@ -14,11 +14,11 @@ A row is what the rule is expected to say, and what it is asked about. "…" sta
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from sageaudit.domain.bill.finding import Clear, Finding, Found, Outcome, Parameter, Unknown
 from sageaudit.domain.job.job import Job
@@ -30,8 +30,7 @@ FOUND, CLEAR = "found", "clear"
 Measured = Callable[[Job], Measurements]
 
 
-@dataclass(frozen=True, slots=True)
-class Finds:
+class Finds(Struct, frozen=True):
     """A finding with these of its parts, and any others."""
 
     parts: dict[str, Any]
@@ -41,8 +40,7 @@ class Finds:
         return all(_has(finding, part, value) for part, value in self.parts.items())
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """What is expected of the rule, and the arguments with which it is asked."""
 
     expected: str | Finds

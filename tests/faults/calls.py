@@ -2,11 +2,11 @@
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from botocore.awsrequest import AWSPreparedRequest
+from msgspec import Struct
 
 PAGED = frozenset(
     {
@@ -26,8 +26,7 @@ _GENERATED = re.compile(r"[0-9A-F]{8}-[0-9A-Z]{12}$")
 _ATTEMPT = re.compile(r"attempt=([0-9]+)")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Call:
+class Call(Struct, frozen=True):
     """The `number`th call of a function with this name, from 1."""
 
     function: str

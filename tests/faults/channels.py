@@ -1,8 +1,9 @@
 """What a channel may answer, once and for hours: hangs, cuts and lies too. Rows, not rules."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from tests.faults.calls import Call
 from tests.faults.expected import End, Expected
@@ -30,8 +31,7 @@ STRANGE = Expected(_ANY, marked=True)
 """No answer of Slack's: nobody may call it sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """What a webhook says, and how it ends: said once, and said for hours."""
 
     name: str

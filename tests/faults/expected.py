@@ -1,8 +1,9 @@
 """What each cell must end in: few rules by what a call is for, and exceptions that have a name."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from sageaudit.structs import replace
 from tests.faults.calls import Call
@@ -30,8 +31,7 @@ class Use(StrEnum):
     POSTS = "people see it"
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """The ends that are right. `marked`: a second copy may be seen, if it says so."""
 
     ends: frozenset[End]
@@ -114,8 +114,7 @@ def _by_rule(call: Call, fault: Fault) -> Expected:
     return Expected(_LATER, counted=failed)
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """Cells that end in another way, and why that is right."""
 
     why: str

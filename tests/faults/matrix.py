@@ -1,9 +1,10 @@
 """Which calls the handlers make, found by watching; each of them crossed with each fault."""
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
+
+from msgspec import Struct
 
 from sageaudit.structs import replace
 from tests.faults.calls import Call
@@ -16,8 +17,7 @@ LASTS = 3 * HOUR
 """How long "for ever" is here: an outage of hours must end in no dead letter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """One story with one call broken in one way."""
 
     story: Story

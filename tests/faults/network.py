@@ -10,6 +10,7 @@ from typing import Any
 
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
+from msgspec import Struct
 
 from local.requests import Send, http_answer
 from tests.faults.calls import Call, attempt_of, call_name
@@ -39,8 +40,7 @@ class Fault(StrEnum):
 LASTING = frozenset({Fault.THROTTLED_LONG, Fault.DENIED, Fault.HANGS, Fault.DOWN, Fault.ENDLESS})
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Struct, frozen=True):
     """A call that is broken, and until when: None for once. `error` is in place of the fault."""
 
     call: Call

@@ -5,9 +5,10 @@ A story with something wrong shows calls that are made only then: to wait, give 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
+
+from msgspec import Struct
 
 from local.demo import POLICY
 from local.functions import Step
@@ -28,8 +29,7 @@ DIGEST_AFTER = timedelta(days=8)
 """The job's end."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Story:
+class Story(Struct, frozen=True, eq=False):
     """`jobs` in the order of their ends; `play` lets them end and delivers until all is quiet."""
 
     name: str

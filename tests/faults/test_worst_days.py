@@ -13,6 +13,7 @@ from random import Random
 from string import ascii_lowercase
 
 import pytest
+from msgspec import Struct
 
 from local.functions import Killed
 from local.recorded import RecordedJob
@@ -36,8 +37,7 @@ MENDED = 153
 """The hour from which on nothing fails."""
 
 
-@dataclass(frozen=True, slots=True)
-class Week:
+class Week(Struct, frozen=True):
     """The jobs by group, and when the week begins."""
 
     plain: tuple[RecordedJob, ...]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
+
 from local.functions import Step
 from sageaudit.domain.audit.document import AuditDocument
 from tests.faults.calls import Call
@@ -23,8 +25,7 @@ _SAYS = frozenset({"note", "notes", "missing", "unknown", "price_source", "not_j
 _OF_TIME = frozenset({"version", "due_at", "settled"})
 
 
-@dataclass(frozen=True, slots=True)
-class Fair:
+class Fair(Struct, frozen=True):
     """How a story ends when nothing, or nothing else, goes wrong."""
 
     audits: Mapping[str, AuditDocument]
@@ -76,8 +77,7 @@ class Case:
     on_step: Step = lambda _: None
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What is wrong, one sentence each; `met` is False where nothing broke."""
 
     case: Case

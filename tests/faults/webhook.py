@@ -10,14 +10,15 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from sageaudit.adapters.channels import https_post as posting
 from sageaudit.adapters.channels.teams import TeamsChannel
 
 CONNECT_S = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Says:
+class Says(Struct, frozen=True):
     """What one post meets.
 
     `accepts`: whether people see it. `raw` replaces the whole answer. `cut` is after how many bytes

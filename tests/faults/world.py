@@ -9,7 +9,6 @@ import ssl
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
@@ -17,6 +16,7 @@ from unittest import mock
 
 from click.testing import CliRunner
 from moto.sqs.models import sqs_backends
+from msgspec import Struct
 
 from local import ACCOUNT, REGION
 from local.aws import LocalAws, local_aws
@@ -52,8 +52,7 @@ WORK = {
 _MOST_SECOND_LOOKS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
+class Letter(Struct, frozen=True):
     """A dead letter: its queue, reason, sentence and body."""
 
     queue: str

@@ -11,24 +11,22 @@ import pytest
 FUNCTIONS = Path(__file__).parents[2] / "functions"
 PACKAGE = FUNCTIONS / "sageaudit"
 
+_FOUNDATIONS = ("errors", "structs")
+_BELOW_ADAPTERS = (*_FOUNDATIONS, "settings", "domain", "rules", "output", "ports")
+_BELOW_COMMANDS = (*_BELOW_ADAPTERS, "workflows", "queries", "adapters")
 MAY_IMPORT = {
     "errors": set(),
-    "settings": {"errors"},
-    "domain": {"errors"},
-    "rules": {"errors", "domain"},
-    "output": {"errors", "domain"},
-    "ports": {"errors", "domain"},
-    "workflows": {"errors", "domain", "rules", "output", "ports", "queries"},
-    "queries": {"errors", "domain", "output", "ports"},
-    "adapters": {"errors", "settings", "domain", "rules", "output", "ports"},
-    "cli": {
-        *("errors", "settings", "domain", "rules", "output", "ports"),
-        *("workflows", "queries", "adapters"),
-    },
-    "api": {
-        *("errors", "settings", "domain", "rules", "output", "ports"),
-        *("workflows", "queries", "adapters", "cli"),
-    },
+    "structs": set(),
+    "settings": {*_FOUNDATIONS},
+    "domain": {*_FOUNDATIONS},
+    "rules": {*_FOUNDATIONS, "domain"},
+    "output": {*_FOUNDATIONS, "domain"},
+    "ports": {*_FOUNDATIONS, "domain"},
+    "workflows": {*_FOUNDATIONS, "domain", "rules", "output", "ports", "queries"},
+    "queries": {*_FOUNDATIONS, "domain", "output", "ports"},
+    "adapters": {*_BELOW_ADAPTERS},
+    "cli": {*_BELOW_COMMANDS},
+    "api": {*_BELOW_COMMANDS, "cli"},
 }
 """A part of the package, and the other parts that it may import."""
 ORDER = {
@@ -45,7 +43,7 @@ ORDER = {
 }
 """Folders of one part that follow the flow: each may import those before it."""
 
-PURE = ("domain", "rules", "output", "ports", "workflows", "queries", "errors")
+PURE = ("domain", "rules", "output", "ports", "workflows", "queries", "errors", "structs")
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",
     "requests", "secrets", "socket", "subprocess", "sys", "tempfile", "threading", "time",

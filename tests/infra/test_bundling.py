@@ -155,7 +155,6 @@ def small_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(bundling, "BUILD", tmp_path / "build")
     monkeypatch.setattr(bundling, "_install", wheel)
-    monkeypatch.setattr(bundling, "started", lambda _: [])
     return tmp_path / "build"
 
 

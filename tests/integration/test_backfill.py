@@ -3,13 +3,13 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
+from msgspec import Struct
 
 from local import REGION
 from local.recorded import RecordedJob
@@ -23,8 +23,7 @@ from tests.integration.whole_flow import Scene, a_failed_job, scene
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(Struct, frozen=True):
     """A stack that was deployed 40 minutes ago, and jobs that dear messages would be about."""
 
     scene: Scene

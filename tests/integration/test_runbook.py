@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import pytest
 from botocore.exceptions import ClientError
 from click.testing import CliRunner
+from msgspec import Struct
 
 from local import REGION
 from local.functions import LocalFunction
@@ -123,8 +124,7 @@ def ends(one: World, name: str) -> None:
     assert one.alarms.becomes(name, raised=False), f"{name} is not over"
 
 
-@dataclass(frozen=True, slots=True)
-class Failing:
+class Failing(Struct, frozen=True):
     """A call that fails for hours: its alarm, and what a query of the entry then shows."""
 
     alarm: str

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from local.aws import LocalAws, local_aws
 from local.demo import POLICY
@@ -22,8 +23,7 @@ from tests.fakes.delivering import counted
 from tests.fakes.quick_moto import quick_moto
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """A local AWS with Slack at its end."""
 
     aws: LocalAws

@@ -1,10 +1,11 @@
 """Accounts with their truth, for the rules that judge all runs of one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct, field
 
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Outcome
@@ -17,8 +18,7 @@ _PLAN = Policy(commitment_usd_per_hour=Decimal(2))
 DAYS = 30
 
 
-@dataclass(frozen=True)
-class LabelledAccount:
+class LabelledAccount(Struct, frozen=True):
     """What happened in an account in 30 days, and by rule whether it should be told."""
 
     name: str

@@ -7,10 +7,11 @@ and as the command line does.
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import packaged, sources
@@ -66,8 +67,7 @@ def audit(recorded: Json, earlier: tuple[AuditSummary, ...] = ()) -> Audit:
     return audit_job(job, usage, market, policy, catalogue.ruleset(), now=now, earlier=earlier)
 
 
-@dataclass(frozen=True)
-class RecordedMetrics:
+class RecordedMetrics(Struct, frozen=True):
     """CloudWatch that answers with the series of each job's recording."""
 
     series: Mapping[str, tuple[RawSeries, ...]] = field(default_factory=dict)
@@ -136,8 +136,7 @@ def of_scenario(name: str) -> tuple[AuditDocument, ...]:
     return (audited_file(one.recordings[0]),)
 
 
-@dataclass(frozen=True)
-class LabelledJob:
+class LabelledJob(Struct, frozen=True):
     """One audited job: what happened, and by rule whether it should be told; absent: either.
 
     `named`: the rules that its label names; all others are no more than not expected.

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
+
+from msgspec import Struct
 
 from docs.track_record import AnswerCounts
 from sageaudit.adapters.files import recording
@@ -19,8 +20,7 @@ AT_LEAST = Decimal("0.95")
 """Precision and recall of every rule on the stories."""
 
 
-@dataclass(frozen=True)
-class JudgedRule:
+class JudgedRule(Struct, frozen=True):
     """One recording with its truth for one rule, and what the rule said."""
 
     recording: str

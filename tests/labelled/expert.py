@@ -6,12 +6,13 @@ code that is judged. Ranges are low and high, of dollars or of device-hours.
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.structs import replace
 from tests.labelled.machine import (
@@ -124,8 +125,7 @@ def _minutes(hosts: Sequence[Host]) -> list[Shown]:
     return [one for host in hosts for one in host if isinstance(one, Shown)]
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(Struct, frozen=True):
     """The dollars and device-hours (GPU, else vCPU) of some hosts for some billed seconds."""
 
     instance: str
@@ -192,8 +192,7 @@ class Priced:
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class Job(Priced):
+class Job(Struct, Priced, frozen=True):
     """A training job. `prepaid`: by a training plan."""
 
     plot: Plot
@@ -294,8 +293,7 @@ def job(
     return Job(plot, retained, prepaid)
 
 
-@dataclass(frozen=True)
-class Batch(Priced):
+class Batch(Struct, Priced, frozen=True):
     """A processing or transform job."""
 
     batchwork: Batchwork
@@ -375,8 +373,7 @@ def transform(
     return Batch(replace(work, tags={"team": "scoring"}), 0.02)
 
 
-@dataclass(frozen=True)
-class Search(Priced):
+class Search(Struct, Priced, frozen=True):
     """A tuning job with its trials; `bare`: the trials without the tuning job's own answer."""
 
     name: str
@@ -415,8 +412,7 @@ class Search(Priced):
         return {"children": children} if self.bare else {**own, "children": children}
 
 
-@dataclass(frozen=True)
-class Expert:
+class Expert(Struct, frozen=True):
     """What an expert says.
 
     A test may ask low <= avoidable <= high, low <= lost <= high, and for `together_usd` (where set)
@@ -435,8 +431,7 @@ class Expert:
     together_usd: Range | None = None
 
 
-@dataclass(frozen=True)
-class Scenario:
+class Scenario(Struct, frozen=True, dict=True):
     """One job, or a family's runs in their order: `expert` then speaks of the last run alone.
 
     `summed_usd` is the waste of all runs of a family: low counts only the runs from the one with

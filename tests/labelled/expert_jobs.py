@@ -1,9 +1,10 @@
 """What the audit says of the expert's jobs and families, beside what the expert says of them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
+
+from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import stands
@@ -70,8 +71,7 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
 """By scenario: the points in which the audit differs from the expert, and why."""
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """One job, or one family's runs in their order, with their audits beside the expert's verdict.
 
     The verdict is on the last run; `summed_usd` bounds the waste of all of a family's runs.
@@ -178,8 +178,7 @@ def all_compared() -> list[Compared]:
     return [compared(one.name) for one in scenarios()]
 
 
-@dataclass(frozen=True)
-class Recall:
+class Recall(Struct, frozen=True):
     """Over all jobs whose waste is known: the dollars that certainly were, and those found."""
 
     certain_usd: Decimal

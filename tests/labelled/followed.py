@@ -6,10 +6,11 @@ wait that is gone, seconds that spot does not bill. Nothing here knows a thresho
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.domain.bill.change import (
     Change,
@@ -34,8 +35,7 @@ CPU, MEMORY, DISK = "CPUUtilization", "MemoryUtilization", "DiskUtilization"
 _CLUSTERS = ("ResourceConfig", "TransformResources", "ProcessingResources")
 
 
-@dataclass(frozen=True)
-class Way:
+class Way(Struct, frozen=True):
     """One way to follow a finding: the parameters that are set, and what the run is then."""
 
     rule: str

@@ -8,9 +8,10 @@ the job and the host, so that a job is the same each time.
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec import Struct, field
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.prices.market import InstanceType
@@ -32,8 +33,7 @@ _ONE_CORE = 110
 _SLUGS = {"Processing": "processing-job", "Transform": "transform-job"}
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """What CloudWatch shows of each minute of a stretch, in percent.
 
     `gpu`, `cpu` and `gmem` are sums over devices: 350 of 400 for four. `wobble`: how unsteady the
@@ -57,8 +57,7 @@ class Shown:
         return self
 
 
-@dataclass(frozen=True)
-class Doing:
+class Doing(Struct, frozen=True):
     """What one host's program does for some minutes.
 
     `cores` busy of those that are there; `gpus`: the busy share of each GPU (0..1); `gib` of host
@@ -104,8 +103,7 @@ def idle(minutes: int) -> Doing:
     return Doing(minutes, cores=0.05, gib=2.0, jitter=0.3)
 
 
-@dataclass(frozen=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """One secondary status of a training job."""
 
     status: str
@@ -113,8 +111,7 @@ class Phase:
     message: str = ""
 
 
-@dataclass(frozen=True)
-class Plot:
+class Plot(Struct, frozen=True):
     """A training job to be told: where it runs, what each host does, and what surrounds it.
 
     `phases` stands for the usual ones of so many seconds, which have the length of the longest
@@ -398,8 +395,7 @@ def _with_holes(series: Series, dice: random.Random, missing_share: float) -> It
         yield {**line, "values": [None] * missing + values[missing:]}
 
 
-@dataclass(frozen=True)
-class Batchwork:
+class Batchwork(Struct, frozen=True):
     """A processing or transform job: hosts as in a training job, and what its answer adds."""
 
     kind: str

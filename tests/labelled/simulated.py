@@ -6,11 +6,13 @@
 import json
 import lzma
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from sageaudit.domain.audit.document import AuditDocument
 from tests.labelled.audits import audited_file, audited_in_turn
@@ -22,8 +24,7 @@ _ONE_NAME = "k05-two-runs-one-name"
 """Two runs of one name and time are one job for a history."""
 
 
-@dataclass(frozen=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """One case, or a sum of cases, in USD. `right_usd`: counted, up to what is proven."""
 
     cases: int
@@ -76,7 +77,7 @@ def _counted() -> Iterator[tuple[str, Counted]]:
 
 
 def _sum(counted: list[Counted]) -> Counted:
-    parts = zip(*(vars(one).values() for one in counted), strict=True)
+    parts = zip(*map(astuple, counted), strict=True)
     return Counted(*map(sum, parts))  # type: ignore[arg-type]
 
 

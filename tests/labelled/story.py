@@ -10,12 +10,13 @@ import math
 import pkgutil
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from msgspec import Struct
 
 from sageaudit.structs import replace
 from tests.labelled.machine import (
@@ -38,8 +39,7 @@ TRIALS = frozenset({"spot-not-used", "trainium-candidate", "max-runtime-loose"})
 ONE, FAMILY, SEARCH = "job", "family", "search"
 
 
-@dataclass(frozen=True)
-class Story:
+class Story(Struct, frozen=True):
     """One story. `tell` makes its recordings in the order in which they ended, for a seed."""
 
     name: str

@@ -6,10 +6,10 @@ minute takes as long as the works of that precision were measured to take, anywh
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 
 import pytest
+from msgspec import Struct, field
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.audit import Audit
@@ -31,8 +31,7 @@ _NOISE_USD = Decimal("0.05")
 """Phases around the work do not take longer on another GPU; they are minutes."""
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(Struct, frozen=True):
     """A run. `computes`: the precision of its code; `runs_on`: the GPUs its image has code for."""
 
     instance: str

@@ -7,11 +7,11 @@ no threshold of this project. `tests.labelled.machine` prints it as a recording.
 
 import enum
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import JobKind
@@ -31,8 +31,7 @@ class Layout(enum.Enum):
     TURNS = "turns: parts of one model, of which one works at a time"
 
 
-@dataclass(frozen=True)
-class Spell:
+class Spell(Struct, frozen=True):
     """Some minutes: the share of them that the program runs (0: it waits), or its loader alone."""
 
     minutes: int
@@ -40,8 +39,7 @@ class Spell:
     loading: bool = False
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Struct, frozen=True):
     """What one host's program does while it runs, and how long it does so.
 
     `shares`: how busy each device in use is at full pace (0..1); `gpu_gib` on each of them; `cores`
@@ -57,8 +55,7 @@ class Program:
     spells: tuple[Spell, ...]
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Struct, frozen=True, dict=True):
     """A program on its hosts. `paces`: how much of the program's work each host has (0..1)."""
 
     instance: str

@@ -1,11 +1,11 @@
 """Idle capacity grows with idleness."""
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from sageaudit.structs import replace
 from tests.properties.judged import Document, held, judged, told_otherwise, with_values
@@ -26,8 +26,7 @@ def no_fewer(before: Decimal | None, after: Decimal | None) -> bool:
     return before is None or (after is not None and after >= before - Decimal("0.000001"))
 
 
-@dataclass(frozen=True)
-class Lull:
+class Lull(Struct, frozen=True):
     """Minutes in which a host, or each (0), does only a share of what it did."""
 
     left: float = 0.0

@@ -1,12 +1,12 @@
 """What more data would take back is not said of less."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.structs import replace
@@ -47,8 +47,7 @@ def test_one_more_metric_takes_no_measured_finding_back(metric: str, run: Run) -
     assert measured <= {one["rule"] for one in judged(told)["findings"]}
 
 
-@dataclass(frozen=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """What a recording lacks: of which metrics, on which host, from which minute on, how many."""
 
     metrics: tuple[str, ...] = METRICS

@@ -1,11 +1,11 @@
 """One point of utilisation moves the counted dollars by one step of the ladder of types at most."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.prices.market import InstanceType
@@ -122,8 +122,7 @@ def steepest(moved: Callable[[int], Document], by: int) -> int:
     return min(near, far)
 
 
-@dataclass(frozen=True)
-class Way:
+class Way(Struct, frozen=True):
     """A series, the minutes in it, and how many points they are moved, one after the other."""
 
     metric: str

@@ -1,7 +1,6 @@
 """A policy in its final form: what is read is what was validated."""
 
 from collections.abc import Mapping
-from dataclasses import is_dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from sageaudit.adapters.files import policy_file, stored_policy
 from sageaudit.adapters.files.stored_policy import from_text, load, to_text
@@ -127,7 +127,7 @@ def test_what_is_read_is_what_was_parsed(tmp_path: Path, text: str) -> None:
 def test_the_extensive_policy_sets_every_field(tmp_path: Path) -> None:
     """So that a field that is new cannot be forgotten above."""
     policy, default = from_toml(tmp_path, EXTENSIVE), Policy()
-    names = Policy.__dataclass_fields__
+    names = Policy.__struct_fields__
     assert not [name for name in names if getattr(policy, name) == getattr(default, name)]
 
 
@@ -147,7 +147,7 @@ def any_of(kind: Any) -> st.SearchStrategy[Any]:
     """Values of a type that a policy's fields have."""
     inner = get_args(kind)
     match get_origin(kind):
-        case None if isinstance(kind, type) and is_dataclass(kind):
+        case None if isinstance(kind, type) and issubclass(kind, Struct):
             types = get_type_hints(kind)
             return st.builds(kind, **{name: any_of(types[name]) for name in types})
         case origin if origin is Literal:

@@ -5,14 +5,14 @@ these limits: there every test has to pass.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from tests.fakes import named_dynamodb
 
 
-@dataclass(frozen=True, slots=True)
-class OldLimit:
+class OldLimit(Struct, frozen=True):
     """A limit, and what the report of a test has that met it."""
 
     reason: str

@@ -1,10 +1,10 @@
 """Sources in one book: the first that knows answers, and what the others add."""
 
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
+from msgspec import Struct, field
 
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.adapters.prices.listed_prices import ListedPrices
@@ -24,8 +24,7 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 UNREAD = ListedPrices(REGION, TRAINING, None, "pricing:GetProducts is not permitted")
 
 
-@dataclass(frozen=True)
-class Negotiated:
+class Negotiated(Struct, frozen=True):
     """A source in one class: a company's own rates, the same in every region; it notes what is
     asked for.
     """

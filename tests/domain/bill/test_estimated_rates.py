@@ -1,6 +1,5 @@
 """Bills and savings at estimated rates: dollars with a mark, never complete, possible at most."""
 
-from dataclasses import dataclass
 from decimal import Decimal
 
 import pytest
@@ -32,8 +31,7 @@ LITTLE = flat(RUN, 60, cpu=10, memory=10)
 ALL = frozenset(HOURLY_USD)
 
 
-@dataclass(frozen=True, slots=True)
-class Unlisted(FixedPrices):
+class Unlisted(FixedPrices, frozen=True):
     """A price list was read as a whole and lacks the types whose rates are estimates."""
 
     def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:

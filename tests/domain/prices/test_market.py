@@ -1,7 +1,6 @@
 """Types priced beside the job's own: what no price of the job's day is known of."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
@@ -26,8 +25,7 @@ RUN = ran(3600, OWN, volume_gb=0)
 LITTLE = flat(RUN, 60, cpu=10, memory=10)
 
 
-@dataclass(frozen=True, slots=True)
-class DatedPrices(FixedPrices):
+class DatedPrices(FixedPrices, frozen=True):
     """Rates of the job's day with their era, where `then` has one; else the newest."""
 
     then: Mapping[str, tuple[str, Era]] | None = None

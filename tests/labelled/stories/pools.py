@@ -6,8 +6,9 @@ knows no threshold of this project.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from sageaudit.structs import replace
 from tests.labelled.machine import BEGIN, Json, Plot, alike, training
@@ -17,8 +18,7 @@ COLD_STARTING_S, COLD_DOWNLOADING_S = 150, 240
 WARM_STARTING_S, WARM_DOWNLOADING_S = 12, 20
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """Runs of `work_min` minutes; `gaps_s` from the end of each to the next request, in order.
 
     The last gap is that of the run which is judged; None: nobody came back.

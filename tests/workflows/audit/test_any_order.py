@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import RunQuery
@@ -73,8 +74,7 @@ def iso(moment: datetime) -> str:
     return moment.isoformat()
 
 
-@dataclass(frozen=True)
-class EvenMetrics:
+class EvenMetrics(Struct, frozen=True):
     """CloudWatch with one level for each run."""
 
     runs: Sequence[Run]

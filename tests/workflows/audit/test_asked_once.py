@@ -5,12 +5,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from typing import ClassVar
 
 import pytest
+from msgspec import field
 
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.bill import billed_job
@@ -35,8 +35,7 @@ LITTLE_USED = flat(LARGE, 120, cpu=4, memory=4, gpu=5, gpu_memory=5)
 HEADROOM = Decimal(20)
 
 
-@dataclass(frozen=True)
-class CountedPrices(FixedPrices):
+class CountedPrices(FixedPrices, frozen=True):
     """Counts how often each type's rate is asked for."""
 
     asked: Counter[str] = field(default_factory=Counter)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -73,8 +72,7 @@ class AlertCase(Struct, frozen=True):
         return self.now - alert.at < AGAIN_AFTER
 
 
-@dataclass(frozen=True, slots=True)
-class AlertDecision:
+class AlertDecision(Struct, frozen=True):
     """Send a message of a kind; with `quiet`, none for this reason.
 
     `why` says what is new since the alert `after`, in words. A correction `corrects` the run's last
@@ -93,14 +91,14 @@ class AlertDecision:
     corrects: Alert | None = None
     spike: CostSpike | None = None
     quiet: str = ""
-    before: MessageSubject | None = field(default=None, compare=False)
-    month: Month | None = field(default=None, compare=False)
-    saves: Month | None = field(default=None, compare=False)
-    advice: Advice | None = field(default=None, compare=False)
-    other_steps: tuple[tuple[str, Month], ...] = field(default=(), compare=False)
-    to: Destination = field(default=Destination(()), compare=False)
-    held: tuple[str, ...] = field(default=(), compare=False)
-    lines: tuple[str, ...] = field(default=(), compare=False)
+    before: MessageSubject | None = None
+    month: Month | None = None
+    saves: Month | None = None
+    advice: Advice | None = None
+    other_steps: tuple[tuple[str, Month], ...] = ()
+    to: Destination = Destination(())
+    held: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
 
     @property
     def month_severity(self) -> Severity | None:
