@@ -22,6 +22,7 @@ from infra.bundling import (
     Target,
     stage,
 )
+from infra.functions import ARCHITECTURE
 from sageaudit.adapters.files import policy_file, stored_policy
 from sageaudit.rules import catalogue, version
 from tools.bench import start as cold_start
@@ -80,6 +81,10 @@ def test_the_wheels_are_the_pinned_ones_of_lambda(lambda_asset: Path) -> None:
     for name, wheel in installed.items():
         tags = re.findall(r"^Tag: (.+)$", wheel.read_text(encoding="utf-8"), re.MULTILINE)
         assert any(RUNS_ON_LAMBDA.fullmatch(tag) for tag in tags), name
+
+
+def test_the_wheels_are_for_the_architecture_of_the_functions() -> None:
+    assert (ARCHITECTURE.name, LAMBDA.platform) == ("arm64", "manylinux2014_aarch64")
 
 
 def test_it_holds_what_the_handlers_import_and_no_command_line(lambda_asset: Path) -> None:
