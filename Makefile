@@ -59,17 +59,17 @@ golden: $(READY) ## rewrites the files that tests compare with: review the diff
 	@$(RUN)/python -m tests.golden.regenerate
 
 docs: $(READY) ## rewrites all pages, and parts of pages, that are made
-	@$(RUN)/python -m docs.build_track_records
-	@$(RUN)/python -m docs.build_rules
-	@$(RUN)/python -m docs.build_guidance
-	@$(RUN)/python -m docs.build_readme
-	@$(RUN)/python -m docs.build_debugger
-	@$(RUN)/python -m docs.build_recorded_gpus
-	@$(RUN)/python -m docs.build_gpu_throughput
-	@$(RUN)/python -m docs.build_permissions
-	@$(RUN)/python -m docs.build_alarms
-	@$(RUN)/python -m docs.build_running_cost
-	@$(RUN)/python -m docs.build_schemas
+	@$(RUN)/python -m tools.pages.track_records
+	@$(RUN)/python -m tools.pages.rules
+	@$(RUN)/python -m tools.pages.guidance
+	@$(RUN)/python -m tools.pages.readme
+	@$(RUN)/python -m tools.pages.debugger
+	@$(RUN)/python -m tools.pages.recorded_gpus
+	@$(RUN)/python -m tools.pages.gpu_throughput
+	@$(RUN)/python -m tools.pages.permissions
+	@$(RUN)/python -m tools.pages.alarms
+	@$(RUN)/python -m tools.pages.running_cost
+	@$(RUN)/python -m tools.pages.schemas
 
 picture: $(READY) ## takes the README's picture of the example company's report; needs Chromium
 	@$(RUN)/python -m tools.screenshot

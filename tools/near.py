@@ -53,7 +53,7 @@ def _users() -> dict[Path, set[Path]]:
     """For each file of ours, those that import it."""
     files = [
         path.relative_to(ROOT)
-        for folder in ("functions", "tests", "infra", "local", "tools", "docs")
+        for folder in ("functions", "tests", "infra", "local", "tools")
         for path in (ROOT / folder).rglob("*.py")
     ]
     names = {_name(path): path for path in files}

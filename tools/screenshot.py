@@ -8,9 +8,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from docs.build_readme import printed
 from local import example
 from local.chromium import browser
+from tools.pages.readme import printed
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "report.png"
 _WIDTH, _HEIGHT = 1280, 945

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("docs", "functions", "infra", "local", "tools")
+FOLDERS = ("functions", "infra", "local", "tools")
 USUAL_FILE_LINES = 300
 USUAL_FUNCTION_LINES = 40
 

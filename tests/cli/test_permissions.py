@@ -11,7 +11,6 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from docs import build_permissions
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.cli.command_folder import GROUPS, CommandFolder
 from sageaudit.cli.support.doctor import permissions
@@ -24,6 +23,7 @@ from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Run
 from tests.fakes.cost_reports import ACCOUNT, Charge, cur2
+from tools.pages import permissions as permissions_page
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 OWN, OTHER = "123456789012", "222233334444"
@@ -245,5 +245,5 @@ def test_every_action_has_a_resource_and_none_writes() -> None:
 
 def test_the_page_is_what_the_lists_say() -> None:
     """`make docs` writes it."""
-    text = build_permissions.PAGE.read_text(encoding="utf-8")
-    assert build_permissions.page(text) == text
+    text = permissions_page.PAGE.read_text(encoding="utf-8")
+    assert permissions_page.page(text) == text

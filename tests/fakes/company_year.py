@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
-from docs.marked_parts import with_parts
 from sageaudit.domain.advice.advice import Decision, Verb, advice_id
 from sageaudit.domain.advice.month import MONTH_DAYS, month_of
 from sageaudit.domain.alert.alert import Alert, AlertKind
@@ -22,6 +21,7 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.advised import Family, head
 from tests.fakes.families import run_summary
+from tools.pages.marked_parts import with_parts
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "message-year.md"
 SEED = 20_260_101

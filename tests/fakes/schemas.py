@@ -7,13 +7,13 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from docs import build_schemas
+from tools.pages import schemas
 
 
 @cache
 def validator(name: str) -> Draft202012Validator:
     """Of the schema that is in the repository."""
-    path = build_schemas.FOLDER / f"{name}.schema.json"
+    path = schemas.FOLDER / f"{name}.schema.json"
     return Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
 
 

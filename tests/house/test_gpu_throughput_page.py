@@ -1,6 +1,6 @@
 """The page of GPU ratios is made from the packaged data."""
 
-from docs.build_gpu_throughput import PAGE, page
+from tools.pages.gpu_throughput import PAGE, page
 
 
 def test_the_page_is_fresh() -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from docs import build_readme
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import RequestCase
+from tools.pages import readme
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -28,7 +28,7 @@ def table() -> dict[str, list[str]]:
 
 def test_what_is_shown_is_what_a_scan_of_the_sample_jobs_prints() -> None:
     """In README.md and docs/scan.md, by `make docs`."""
-    for page, text in build_readme.pages().items():
+    for page, text in readme.pages().items():
         assert text == page.read_text(encoding="utf-8"), "run make docs"
 
 

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from docs import build_schemas
 from sageaudit.adapters.files import recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes import recorded
 from tests.fakes.schemas import validator, wrong
+from tools.pages import schemas
 
-NAMES = sorted(build_schemas.schemas())
+NAMES = sorted(schemas.schemas())
 ONE = "profiled-053-g4dn-xlarge.json"
 SET = "tuning-set-bayesian-221019-1807.json"
 
@@ -35,15 +35,15 @@ def audit(file: str) -> Any:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_file_is_what_make_docs_writes(name: str) -> None:
     """So that no type and no key changes without its schema."""
-    written = (build_schemas.FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
-    assert written == build_schemas.text_of(build_schemas.schemas()[name])
+    written = (schemas.FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
+    assert written == schemas.text_of(schemas.schemas()[name])
 
 
 def test_every_schema_is_one_of_the_2020_dialect_and_listed() -> None:
     """None is left over from before."""
     for name in NAMES:
         Draft202012Validator.check_schema(validator(name).schema)
-    files = {path.name for path in build_schemas.FOLDER.iterdir()}
+    files = {path.name for path in schemas.FOLDER.iterdir()}
     assert files == {f"{name}.schema.json" for name in NAMES}
 
 
@@ -59,7 +59,7 @@ def test_every_recording_and_its_audit_are_valid(stem: str) -> None:
 
 def test_the_schema_of_the_audit_names_every_key() -> None:
     """A document has none that the schema does not know."""
-    schema = copy.deepcopy(build_schemas.schemas()["audit"])
+    schema = copy.deepcopy(schemas.schemas()["audit"])
     for shape in schema["$defs"].values():
         shape["additionalProperties"] = False
     closed = Draft202012Validator(schema)

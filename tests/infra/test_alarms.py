@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from docs import build_alarms, build_running_cost
 from infra.alarm_list import RUNBOOK, Watch, watches
 from infra.template import POLICY
 from sageaudit.adapters.channels.catalogue import SERVICES
@@ -15,16 +14,17 @@ from sageaudit.adapters.lambda_runtime import batch
 from tests.fakes.runbook import PAGE, entries, named, queries, sections
 from tests.infra.reading import of_type, one, text
 from tools.bench.deployed import month_items
+from tools.pages import alarms, running_cost
 
 
 def every(*channels: str) -> list[Watch]:
     """All alarms of a stack with these channels."""
     return list(
         watches(
-            functions={name: name for name in build_alarms.FUNCTIONS},
+            functions={name: name for name in alarms.FUNCTIONS},
             work_queues={"FinishedJobs": "finished", "Decisions": "decisions"},
             notices_queues={name: name for name in channels},
-            dead_letters={name: name for name in build_alarms.DEAD_LETTERS},
+            dead_letters={name: name for name in alarms.DEAD_LETTERS},
         )
     )
 
@@ -173,13 +173,13 @@ def test_what_an_alarm_watches(
 
 def test_the_table_of_alarms_is_fresh() -> None:
     """`make docs` rewrites it."""
-    text = build_alarms.PAGE.read_text(encoding="utf-8")
-    fresh = text == build_alarms.page(text, build_alarms.listed())
+    text = alarms.PAGE.read_text(encoding="utf-8")
+    fresh = text == alarms.page(text, alarms.listed())
     assert fresh, "docs/runbook.md is old: run make docs"
 
 
 def test_the_table_of_costs_is_fresh() -> None:
     """`make docs` rewrites it."""
-    text = build_running_cost.PAGE.read_text(encoding="utf-8")
-    fresh = text == build_running_cost.page(text, month_items())
+    text = running_cost.PAGE.read_text(encoding="utf-8")
+    fresh = text == running_cost.page(text, month_items())
     assert fresh, "docs/before-you-deploy.md is old: run make docs"

@@ -7,7 +7,6 @@ from functools import cache
 
 from msgspec import Struct
 
-from docs.track_record import AnswerCounts
 from sageaudit.adapters.files import recording
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.policy.policy import Policy
@@ -15,6 +14,7 @@ from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.recorded import DATA, files
 from tests.labelled.audits import of_stories, rules
+from tools.pages.track_record import AnswerCounts
 
 AT_LEAST = Decimal("0.95")
 """Precision and recall of every rule on the stories."""

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from docs.track_record import FILE, measured, section, to_text
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.output.text.headline import headline
@@ -38,6 +37,7 @@ from tests.labelled.stories.families import USUAL
 from tests.labelled.stories.purchase import CHECKPOINTS
 from tests.labelled.story import BUSY_A10G, FAMILY, ONE, of_kind, runs
 from tests.labelled.track_records import track_records
+from tools.pages.track_record import FILE, measured, section, to_text
 
 EXPERTS = [one.name for one in scenarios()]
 TOO_MUCH = Decimal("1.05")

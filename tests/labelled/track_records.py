@@ -6,13 +6,13 @@ It speaks only of this rule and of jobs that name it, so that another rule or st
 from collections.abc import Iterable
 from decimal import Decimal
 
-from docs.track_record import AnswerCounts, CountedDollars, Example, TrackRecord
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Found, Outcome
 from tests.labelled.accounts import ACCOUNTS, DAYS, LabelledAccount
 from tests.labelled.audits import LabelledJob, of_experts, of_stories, rules
 from tests.labelled.expert_jobs import all_compared
+from tools.pages.track_record import AnswerCounts, CountedDollars, Example, TrackRecord
 
 _ZERO = Decimal(0)
 

@@ -1,14 +1,14 @@
 """The pages that are written from the recordings, and what they say."""
 
-from docs import build_debugger, build_recorded_gpus
-from docs.build_debugger import OURS, explained, verdicts
-from docs.build_recorded_gpus import gpu_jobs, low
 from sageaudit.domain.bill.finding import Found
+from tools.pages import debugger, recorded_gpus
+from tools.pages.debugger import OURS, explained, verdicts
+from tools.pages.recorded_gpus import gpu_jobs, low
 
 
 def test_the_pages_are_fresh() -> None:
     """`make docs` writes them from the recordings and the rules."""
-    for page in (build_debugger, build_recorded_gpus):
+    for page in (debugger, recorded_gpus):
         assert page.PAGE.read_text(encoding="utf-8") == page.page()
 
 
@@ -39,7 +39,7 @@ def test_where_minute_means_exist_low_gpus_are_seen_alike() -> None:
 def test_every_recorded_gpu_job_under_15_percent_is_in_the_table() -> None:
     """22 of the 39 that have three GPU points or more."""
     assert (len(gpu_jobs()), len(low())) == (39, 22)
-    text = build_recorded_gpus.PAGE.read_text(encoding="utf-8")
+    text = recorded_gpus.PAGE.read_text(encoding="utf-8")
     assert all(f"| {job.recording} |" in text for job in low())
 
 

@@ -2,7 +2,6 @@
 
 from functools import cache
 
-from docs.build_recorded_gpus import RECORDINGS, low
 from sageaudit.adapters.files import recording
 from sageaudit.cli.support.recordings.recorded_jobs import Run, run_of
 from sageaudit.domain.audit.audit import Audit
@@ -13,6 +12,7 @@ from sageaudit.domain.usage.pooled_runs import pooled, short_use
 from sageaudit.domain.usage.series_codec import pack, unpack
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
+from tools.pages.recorded_gpus import RECORDINGS, low
 
 JUDGES_USE = {"gpu-idle", "gpu-underused", "some-gpus-unused", "gpu-too-big"}
 """Rules that judge the GPUs of a job."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from docs import build_rules
 from sageaudit import rules
 from sageaudit.cli.commands.rules import SCOPES, SECTIONS, sections
 from sageaudit.rules import catalogue
@@ -20,6 +19,7 @@ from sageaudit.rules.card import (
     TuningCase,
 )
 from tests.labelled.story import labelled
+from tools.pages import rules as rule_pages
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(rules.__path__[0])
@@ -96,7 +96,7 @@ def test_a_page_has_every_section(rule: Rule) -> None:
 def test_the_pages_are_those_of_the_rules() -> None:
     """`make docs` writes them: ids, cards and thresholds change in a review, or not at all."""
     shown = {path.name: path.read_text("utf-8") for path in (ROOT / "docs/rules").glob("*.md")}
-    assert shown == build_rules.pages()
+    assert shown == rule_pages.pages()
 
 
 def test_every_scope_has_a_case_that_judges_it() -> None:

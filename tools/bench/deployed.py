@@ -2,7 +2,7 @@
 
 On the local AWS a one-host GPU job ends: event, audit, message on one channel; then a sweep. All
 functions have just started, so prices and secrets are read too. Requests are counted as AWS bills
-them, request units by DynamoDB's size formula, and priced by the list of docs/build_running_cost.
+them, request units by DynamoDB's size formula, and priced by the list of tools/pages/running_cost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from unittest import mock
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from moto.dynamodb.models import dynamodb_backends
 
-from docs.build_running_cost import SWEEPS, USD, Item, items
 from local import ACCOUNT, REGION
 from local.functions import LocalFunction
 from local.requests import Send
@@ -32,6 +31,7 @@ from sageaudit.domain.policy.routes import Routes
 from tests.fakes.capacity import item_bytes, read_units
 from tests.integration.whole_flow import recorded, scene
 from tools.bench.row import Row
+from tools.pages.running_cost import SWEEPS, USD, Item, items
 
 JOB, CHANNEL = "composed-g4dn-12xlarge", "slack"
 JOBS_A_MONTH = 5_000

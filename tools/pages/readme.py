@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from docs.marked_parts import with_parts
 from sageaudit.output.text.card import WIDTH
+from tools.pages import DOCS, ROOT
+from tools.pages.marked_parts import with_parts
 
-ROOT = Path(__file__).parent.parent
 RECORDINGS = ROOT / "local" / "recordings"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 """The one recording that is made up."""
@@ -34,8 +34,8 @@ def pages() -> dict[Path, str]:
     first_fix = [*takewhile(lambda line: not line.startswith("2."), fixes)]
     parts = {
         ROOT / "README.md": {"result": _block([*headline, "...", *first_fix, "..."])},
-        ROOT / "docs" / "scan.md": {"ranking": _block(ranking)},
-        ROOT / "docs" / "messages.md": {"message": _block(message())},
+        DOCS / "scan.md": {"ranking": _block(ranking)},
+        DOCS / "messages.md": {"message": _block(message())},
     }
     return {page: with_parts(page.read_text("utf-8"), made) for page, made in parts.items()}
 
@@ -63,7 +63,7 @@ def message() -> list[str]:
 def printed(*words: str) -> list[str]:
     """The lines that a command prints on a terminal of 80 columns."""
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(  # noqa: S603 - our own program
+        done = subprocess.run(
             [sys.executable, "-c", "from sageaudit.cli.main import main; main()", *words],
             env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "XDG_DATA_HOME": folder},
             capture_output=True, check=True, text=True,

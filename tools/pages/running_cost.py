@@ -10,13 +10,13 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 
-from docs.build_alarms import listed
-from docs.marked_parts import with_parts
 from infra.alarm_list import QUEUE_LATE_S
+from tools.pages import DOCS
+from tools.pages.alarms import listed
+from tools.pages.marked_parts import with_parts
 
-PAGE = Path(__file__).parent / "before-you-deploy.md"
+PAGE = DOCS / "before-you-deploy.md"
 PRICES_AS_OF = "2025"
 USD: Mapping[str, Decimal] = {
     "alarms": Decimal("0.10"),

@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from pathlib import Path
 
 from sageaudit.adapters.files import recording
 from sageaudit.cli.support.recordings.recorded_jobs import Run, run_of
@@ -24,9 +23,10 @@ from sageaudit.output.text.money import about, share, usd
 from sageaudit.output.text.words import counted
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
+from tools.pages import DOCS, ROOT
 
-PAGE = Path(__file__).parent / "evidence" / "recorded-gpu-jobs.md"
-RECORDINGS = Path(__file__).parents[1] / "tests" / "recorded" / "data" / "jobs"
+PAGE = DOCS / "evidence" / "recorded-gpu-jobs.md"
+RECORDINGS = ROOT / "tests" / "recorded" / "data" / "jobs"
 LOW_PERCENT = 15.0
 """Jobstats shows a job's mean GPU use in red at 15% or less."""
 MIN_POINTS = 3

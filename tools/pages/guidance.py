@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from sageaudit.domain.guides.guides import Guide, load
+from tools.pages import DOCS
 
-FOLDER = Path(__file__).parent
+FOLDER = DOCS
 PAGE, POINTS = FOLDER / "guidance.md", FOLDER / "guidance.toml"
 ANSWERS = ("rules", "guides", "fields", "commands")
 """The keys of a point that say where the product gives it."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from docs.track_record import FILE, to_text
 from tests.labelled.track_records import track_records
+from tools.pages.track_record import FILE, to_text
 
 if __name__ == "__main__":
     FILE.write_text(to_text(track_records()), encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from docs.schema_of_types import Definitions, Schema
 from sageaudit.cli.commands.prices import TypeRate
 from sageaudit.cli.support.check.document import CheckedFile, CheckFinding
 from sageaudit.cli.support.history import lists
@@ -23,6 +22,7 @@ from sageaudit.domain.usage.measurements import Metric
 from sageaudit.queries.columns import TAG
 from sageaudit.rules.card import Threshold
 from sageaudit.workflows.scan.run import Result
+from tools.pages.schema_of_types import Definitions, Schema
 
 _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}

@@ -10,19 +10,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from pathlib import Path
 
-from docs import schema_outputs
-from docs.schema_of_types import DIALECT, Definitions, Schema
-from docs.schema_recording import RECORDING
 from sageaudit.domain.audit import document
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
+from tools.pages import DOCS, schema_outputs
+from tools.pages.schema_of_types import DIALECT, Definitions, Schema
+from tools.pages.schema_recording import RECORDING
 
-FOLDER = Path(__file__).parent / "schema"
+FOLDER = DOCS / "schema"
 Place = tuple[str, str]
 """A class of the document, and a key of it."""
 

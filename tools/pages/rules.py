@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from docs import track_record
 from sageaudit.cli.commands.rules import page
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
+from tools.pages import DOCS, track_record
 
-FOLDER = Path(__file__).parent / "rules"
+FOLDER = DOCS / "rules"
 
 
 _INDEX = """\

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from decimal import Decimal
 from importlib import resources
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.type_vetoes import has_tensor_cores
 from sageaudit.domain.prices.gpu import UNKNOWN_PRECISION, Precision, Unmeasured, times_as_long
+from tools.pages import DOCS
 
-PAGE = Path(__file__).parent / "evidence" / "gpu-throughput.md"
+PAGE = DOCS / "evidence" / "gpu-throughput.md"
 _CLASSES = (Precision.HALF, Precision.FP32, Precision.STRICT)
 _PAGE = """\
 # GPU models against each other

@@ -21,9 +21,10 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
+from tools.pages import DOCS, ROOT
 
-PAGE = Path(__file__).parent / "evidence" / "debugger.md"
-RECORDINGS = Path(__file__).parents[1] / "tests" / "recorded" / "data" / "jobs"
+PAGE = DOCS / "evidence" / "debugger.md"
+RECORDINGS = ROOT / "tests" / "recorded" / "data" / "jobs"
 
 OURS = {
     "LowGPUUtilization": ("gpu-idle", "gpu-underused", "gpu-starved"),

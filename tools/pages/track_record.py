@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.output.text.money import usd
+from tools.pages import DOCS
 
-FILE = Path(__file__).parent / "rules" / "track_records.json"
+FILE = DOCS / "rules" / "track_records.json"
 _MEASURED = (
     "Measured on made-up and recorded jobs whose labels name this rule. Precision is the share of",
     "its findings that are true, recall the share of what is true that it found (0 to 1).",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
-from docs.marked_parts import with_parts
 from infra.alarm_list import (
     HOUR_S,
     LONGEST,
@@ -16,8 +14,10 @@ from infra.alarm_list import (
     watches,
 )
 from sageaudit.adapters.channels.catalogue import SERVICES
+from tools.pages import DOCS
+from tools.pages.marked_parts import with_parts
 
-PAGE = Path(__file__).parent / "runbook.md"
+PAGE = DOCS / "runbook.md"
 FUNCTIONS = ("audit", "notify", "deliver", "sweep", "digest")
 DEAD_LETTERS = (
     "FinishedJobsDeadLetters",

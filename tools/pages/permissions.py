@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from pathlib import Path
 
-from docs.marked_parts import with_parts
 from sageaudit.cli.support.doctor.permissions import (
     CHANGING,
     COMMANDS,
@@ -22,8 +20,10 @@ from sageaudit.cli.support.doctor.permissions import (
     PolicyScope,
     policy,
 )
+from tools.pages import DOCS
+from tools.pages.marked_parts import with_parts
 
-PAGE = Path(__file__).parent / "permissions.md"
+PAGE = DOCS / "permissions.md"
 _OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, OF_STACK, OF_MEMBERS, SEND, FROM_HISTORY)
 _TRUST = {
     "Version": "2012-10-17",
