@@ -66,6 +66,23 @@ def test_every_link_of_a_document_leads_somewhere(document: Path) -> None:
     assert [link for link in links(document) if not leads_somewhere(document, link)] == []
 
 
+def names(document: Path) -> set[str]:
+    """The names of code in backticks: each part of `module.function`, none of a command or path."""
+    spans = re.findall(r"`([A-Za-z_][\w.]*)`", document.read_text(encoding="utf-8"))
+    return {part for span in spans if not span.endswith(ENDINGS) for part in span.split(".")}
+
+
+def names_of_the_code() -> set[str]:
+    """What a Python file of the project names, and the words of its texts, such as keys of AWS."""
+    folders = (ROOT / folder for folder in ("functions", "infra", "local", "tests", "tools"))
+    files = (path for folder in folders for path in folder.rglob("*.py") if path != Path(__file__))
+    return {word for path in files for word in re.findall(r"\w+", path.read_text("utf-8"))}
+
+
+def test_every_name_in_a_code_span_of_contributing_stands_in_the_code() -> None:
+    assert names(ROOT / "CONTRIBUTING.md") - names_of_the_code() == set()
+
+
 def test_a_path_that_does_not_exist_is_seen(tmp_path: Path) -> None:
     """Of a file, a folder, a placeholder and a module in a drawing."""
     document = tmp_path / "page.md"
