@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.support.example.example_history import record_example
+from sageaudit.workflows.example.run import record_example
 
 LAST_DAY = date(2026, 11, 27)
 NOW = datetime(2026, 11, 28, 9, 0, tzinfo=UTC)

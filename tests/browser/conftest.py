@@ -7,9 +7,9 @@ import pytest
 
 from local.chromium import Browser, browser
 from sageaudit.cli.commands.report import recorded_report
-from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.html.contents import AccountReport, JobReport
+from sageaudit.workflows.recordings.run import audit_recording
 from tests.fakes import reports
 
 Open = Callable[..., Browser]

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from local import example
+from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.main import main
-from sageaudit.cli.support.history import histories
 from sageaudit.ports import History
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.asked import fill

@@ -20,11 +20,11 @@ from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.commands import backfill as command
-from sageaudit.cli.support.doctor import permissions
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListOfJobs, first_state
 from sageaudit.structs import replace
+from sageaudit.workflows.doctor import permissions
 from tests.adapters.history import entries
 from tests.adapters.history.entries import DETAIL, ended, key, with_detail
 from tests.adapters.history.tables import new_table

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.support.history import asking
+from sageaudit.cli import asking
 from tests.adapters.history.entries import ended, finding
 from tests.fakes.asked import FAMILIES, NOW, RULES
 from tests.fakes.command_line import Run

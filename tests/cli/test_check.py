@@ -19,11 +19,11 @@ from rich.console import Console
 
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.cli.commands.check import OUTPUTS, Checks
-from sageaudit.cli.support.check import views
-from sageaudit.cli.support.check.document import CheckFinding, in_order
+from sageaudit.cli.views import check as views
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import SageauditError
+from sageaudit.workflows.check.document import CheckFinding, in_order
 from tests.fakes.command_line import Result, Run
 from tests.fakes.planned import body
 from tests.labelled.before_run.cases import CASES

@@ -8,9 +8,9 @@ import pytest
 
 from local import example
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli import asking
 from sageaudit.cli.commands.demo import QUESTIONS, question
-from sageaudit.cli.support.example import company as example_company
-from sageaudit.cli.support.history import asking
+from sageaudit.workflows.example import company as example_company
 from tests.fakes.asked import fill
 from tests.fakes.command_line import Run
 

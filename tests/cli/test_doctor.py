@@ -14,7 +14,7 @@ from moto import mock_aws
 
 from sageaudit.adapters.aws import sagemaker
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.support.doctor import permissions
+from sageaudit.workflows.doctor import permissions
 from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run

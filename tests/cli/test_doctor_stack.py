@@ -13,10 +13,10 @@ from moto import mock_aws
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.teams import TeamsChannel
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
-from sageaudit.cli.support.doctor import permissions
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListOfJobs, first_state
 from sageaudit.structs import replace
+from sageaudit.workflows.doctor import permissions
 from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Run

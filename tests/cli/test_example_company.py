@@ -10,10 +10,10 @@ from typing import Any
 from local import example
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.support.example.company import DAYS, EUROPE, HOME, recordings
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.job.kinds import kind_of
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.workflows.example.company import DAYS, EUROPE, HOME, recordings
 from tests.fakes.schemas import wrong
 
 FIRST_DAY = example.LAST_DAY - timedelta(days=DAYS - 1)

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from sageaudit.adapters.files import duckdb_engine
-from sageaudit.cli.support.history import asking
+from sageaudit.cli import asking
 from tests.fakes.asked import NOW, RULES
 from tests.fakes.command_line import Run
 

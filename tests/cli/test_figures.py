@@ -13,7 +13,7 @@ import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.api import histories as api
-from sageaudit.cli.support.history import asking
+from sageaudit.cli import asking
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text import plain, slack
 from sageaudit.output.text.headline import headline

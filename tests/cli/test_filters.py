@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.files.exact_json import from_json
+from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.support.history import asking, histories
+from sageaudit.cli import asking
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History

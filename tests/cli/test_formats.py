@@ -15,8 +15,8 @@ from msgspec import Struct
 from rich.cells import cell_len
 from rich.console import Console
 
-from sageaudit.cli.support.history import lists
-from sageaudit.cli.support.history.formats import (
+from sageaudit.cli.views import lists
+from sageaudit.cli.views.formats import (
     FORMATS,
     Field,
     ListLayout,

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.exits import Exit
-from sageaudit.cli.support.history import histories
-from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, BadUsage, NoHistory
+from sageaudit.exits import Exit
 from sageaudit.ports import History
 from sageaudit.structs import replace
+from sageaudit.workflows.recordings.run import audit_recordings
 from tests.adapters.history.entries import ACCOUNT, ended, entry
 from tests.fakes.command_line import Run
 from tests.labelled.machine import BEGIN, Doing, Plot, alike, training

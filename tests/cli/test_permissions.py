@@ -13,12 +13,12 @@ from moto import mock_aws
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.cli.command_folder import GROUPS, CommandFolder
-from sageaudit.cli.support.doctor import permissions
-from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.workflows.doctor import permissions
+from sageaudit.workflows.recordings.run import audit_recording
 from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Run

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from sageaudit.cli.main import main
-from sageaudit.cli.support.recordings import recorded_audits
-from sageaudit.cli.support.recordings.recorded_jobs import recorded_jobs
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.workflows.audit.attempt import Outcome
 from sageaudit.workflows.audit.run import audit_finished_job
+from sageaudit.workflows.recordings import run as recorded_audits
+from sageaudit.workflows.recordings.jobs import recorded_jobs
 from tests.fakes.command_line import Run
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"

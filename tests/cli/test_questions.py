@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.support.history import asking, histories
+from sageaudit.cli import asking
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase

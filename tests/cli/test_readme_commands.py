@@ -14,11 +14,11 @@ from local import example
 from local.recorded import RECORDINGS
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
+from sageaudit.cli import asking
 from sageaudit.cli.command_folder import GROUPS
-from sageaudit.cli.support.example import company as example_company
-from sageaudit.cli.support.example.example_history import record_example
-from sageaudit.cli.support.history import asking
 from sageaudit.domain.job.listed import Period
+from sageaudit.workflows.example import company as example_company
+from sageaudit.workflows.example.run import record_example
 from sageaudit.workflows.report import contents
 from tests.fakes.command_line import Result, Run
 from tests.fakes.cost_reports import SHAPES, Charge, hours_of

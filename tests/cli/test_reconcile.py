@@ -12,12 +12,12 @@ import pytest
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.commands import reconcile as command
-from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History
+from sageaudit.workflows.recordings.run import audit_recording
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes import cost_reports
 from tests.fakes.aws_calls import aws_calls

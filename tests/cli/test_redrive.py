@@ -15,9 +15,9 @@ from moto import mock_aws
 
 from sageaudit.adapters.aws import dead_letters as queue_module
 from sageaudit.adapters.aws.dead_letters import Received
-from sageaudit.cli.support.doctor import permissions
-from sageaudit.cli.support.redrive import letters
-from sageaudit.cli.support.redrive.letters import HOPELESS, Fate, LetterKind, letter_of
+from sageaudit.workflows.doctor import permissions
+from sageaudit.workflows.redrive import letters
+from sageaudit.workflows.redrive.letters import HOPELESS, Fate, LetterKind, letter_of
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import REGION, Stack, decision, event, failed_batch, notice

@@ -17,10 +17,10 @@ from moto import mock_aws
 from rich.console import Console
 
 from sageaudit.adapters.aws.accounts import Accounts
-from sageaudit.cli.support.account import accounts
-from sageaudit.cli.support.scan import view
-from sageaudit.cli.support.scan.scan_tally import AccountStatus
+from sageaudit.cli import accounts
+from sageaudit.cli.views import scan as view
 from sageaudit.domain.audit.sums import Sums
+from sageaudit.workflows.scan.tally import AccountStatus
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.cost_explorer import cost_and_usage

@@ -12,10 +12,10 @@ import pytest
 
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.support.recordings import recorded_jobs
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.domain.job import describe
 from sageaudit.workflows.audit import read, record
+from sageaudit.workflows.recordings import jobs as recorded_jobs
 from tests.fakes.command_line import Run
 
 ROOT = Path(__file__).parents[2]

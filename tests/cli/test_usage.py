@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from botocore.client import BaseClient
 
-from sageaudit.cli.support.history import asking
+from sageaudit.cli import asking
 from tests.fakes.asked import NOW
 from tests.fakes.command_line import Run
 from tests.fakes.live_account import DATA, SET

@@ -7,7 +7,7 @@ from html import unescape
 
 from rich.console import Console
 
-from sageaudit.cli.support.scan import ranking as scan_ranking
+from sageaudit.cli.views import ranking as scan_ranking
 from sageaudit.domain.audit.ranking import Ranking, ranking
 from sageaudit.output.text.digest import digest_card
 from sageaudit.queries.digest import digests

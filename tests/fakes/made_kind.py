@@ -108,7 +108,6 @@ def main() -> None:
     from sageaudit.adapters.aws.sagemaker import SageMakerJobs  # noqa: PLC0415
     from sageaudit.adapters.prices import packaged  # noqa: PLC0415
     from sageaudit.adapters.prices.sources import offline_markets  # noqa: PLC0415
-    from sageaudit.cli.support.recordings.recorded_jobs import ABSENT  # noqa: PLC0415
     from sageaudit.domain.alert.audit_figures import why_never  # noqa: PLC0415
     from sageaudit.domain.job.event import JobEnded, job_ended  # noqa: PLC0415
     from sageaudit.domain.job.kinds import JobKind  # noqa: PLC0415
@@ -118,6 +117,7 @@ def main() -> None:
     from sageaudit.output.text.notes import family_words  # noqa: PLC0415
     from sageaudit.workflows.audit.attempt import Audited, Caller  # noqa: PLC0415
     from sageaudit.workflows.audit.run import audit_finished_job  # noqa: PLC0415
+    from sageaudit.workflows.recordings.jobs import ABSENT  # noqa: PLC0415
     from tests.fakes.dependencies import SaidJobs, dependencies  # noqa: PLC0415
     from tests.fakes.sweeps import Office, together  # noqa: PLC0415
 

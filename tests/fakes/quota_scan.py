@@ -19,7 +19,6 @@ from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.pace import Pace
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.support.scan.scanned_accounts import lanes_of
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.ref import JobRef
@@ -27,6 +26,7 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.scan.listing import list_jobs
 from sageaudit.workflows.scan.run import Result, scan
+from sageaudit.workflows.scan.scanned_accounts import lanes_of
 from tests.fakes.dependencies import SaidJobs, dependencies
 from tests.fakes.jobs import REGION, TYPES
 from tests.fakes.quota_aws import NOW, QuotaAws

@@ -10,7 +10,6 @@ from typing import Any, cast
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.document import AuditDocument, SliceDocument
 from sageaudit.domain.audit.record import Detail, Entry
 from sageaudit.domain.audit.summary import JobKey
@@ -23,6 +22,7 @@ from sageaudit.output.html.markup import Child
 from sageaudit.output.html.page import page
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.record import detail_of
+from sageaudit.workflows.recordings.jobs import run_of
 from sageaudit.workflows.report import contents as report_contents
 from tests.fakes import documents
 from tests.fakes.families import run_summary

@@ -28,12 +28,12 @@ from sageaudit.adapters.aws.stack_outputs import in_words
 from sageaudit.adapters.channels import https_post as posting
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.cli.commands.redrive import redrive
-from sageaudit.cli.support.redrive.letters import LetterKind
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text import teams
 from sageaudit.structs import replace
+from sageaudit.workflows.redrive.letters import LetterKind
 from tests.fakes.delivering import counted
 from tests.fakes.due import due
 from tests.fakes.quick_moto import quick_moto

@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator
 
 from sageaudit.adapters.files import recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.workflows.recordings.run import audit_recording
 from tests.fakes import recorded
 from tests.fakes.schemas import validator, wrong
 from tools.pages import schemas

@@ -15,8 +15,8 @@ from local.recorded import of_file
 from local.slack import slack_stand_in
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
+from sageaudit.cli import asking
 from sageaudit.cli.main import main
-from sageaudit.cli.support.history import asking
 from sageaudit.domain.advice.advice import Verb
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes

@@ -13,7 +13,7 @@ from local.recorded import RecordedJob
 from local.slack import Answer
 from sageaudit.adapters.aws import dead_letters
 from sageaudit.cli.main import main
-from sageaudit.cli.support.redrive.letters import HOLD_S
+from sageaudit.workflows.redrive.letters import HOLD_S
 from tests.faults.world import renamed
 from tests.integration.whole_flow import Scene, a_failed_job, scene
 

@@ -13,7 +13,7 @@ import pytest
 from local import demo
 from local.recorded import RecordedJob, of_file, recorded_jobs
 from sageaudit.adapters.files.policy_file import load
-from sageaudit.cli.support.example import company
+from sageaudit.workflows.example import company
 from tests.integration.whole_flow import Scene, a_failed_job, recorded, scene, tuning_set
 
 

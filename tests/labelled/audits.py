@@ -15,7 +15,6 @@ from msgspec import Struct, field
 
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import packaged, sources
-from sageaudit.cli.support.recordings import recorded_audits
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.summary import AuditSummary
@@ -31,6 +30,7 @@ from sageaudit.rules.card import AccountCase, RequestCase
 from sageaudit.workflows.audit.attempt import Audited, Caller
 from sageaudit.workflows.audit.judge import audit_job
 from sageaudit.workflows.audit.run import audit_finished_job
+from sageaudit.workflows.recordings import run as recorded_audits
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
 from tests.labelled.expert import Scenario
 from tests.labelled.machine import Json

@@ -8,10 +8,10 @@ from functools import cache
 from msgspec import Struct
 
 from sageaudit.adapters.files import recording
-from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
+from sageaudit.workflows.recordings.jobs import run_of
 from tests.fakes.recorded import DATA, files
 from tests.labelled.audits import of_stories, rules
 from tools.pages.track_record import AnswerCounts

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from sageaudit.cli.commands.check import Checks
-from sageaudit.cli.support.check.document import CheckedFile
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.workflows.check.document import CheckedFile
 from sageaudit.workflows.check.run import FamilyHistory, PlannedJob
 from tests.fakes.families import run_summary
 from tests.labelled.before_run.cases import CASES, SEVERITIES, Case

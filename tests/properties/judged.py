@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, Phase, settings
 
 from sageaudit.adapters.files import recording
 from sageaudit.cli.commands.what_if import document_of
-from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.finding_document import FindingDocument
@@ -18,6 +17,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.workflows.audit.judge import audit_job
+from sageaudit.workflows.recordings.jobs import run_of
 
 Document = dict[str, Any]
 CENT = Decimal("0.01")

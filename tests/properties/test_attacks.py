@@ -13,11 +13,11 @@ from rich.console import Console
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.commands.audit import _gate
-from sageaudit.cli.exits import Exit
-from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.exits import Exit
 from sageaudit.output.terminal.render import render
+from sageaudit.workflows.recordings.run import audit_recording
 from tests.properties.judged import MICRO, counted, judged, says, told_otherwise
 from tests.properties.programs import Layout, Spell, plain
 

@@ -3,7 +3,6 @@
 from functools import cache
 
 from sageaudit.adapters.files import recording
-from sageaudit.cli.support.recordings.recorded_jobs import Run, run_of
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.policy.policy import Policy
@@ -12,6 +11,7 @@ from sageaudit.domain.usage.pooled_runs import pooled, short_use
 from sageaudit.domain.usage.series_codec import pack, unpack
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
+from sageaudit.workflows.recordings.jobs import Run, run_of
 from tools.pages.recorded_gpus import RECORDINGS, low
 
 JUDGES_USE = {"gpu-idle", "gpu-underused", "some-gpus-unused", "gpu-too-big"}

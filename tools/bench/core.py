@@ -27,7 +27,6 @@ from dateutil.tz import tzutc  # type: ignore[import-untyped]
 
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.files import recording
-from sageaudit.cli.support.recordings.recorded_jobs import Run, run_of
 from sageaudit.domain.job.phases import work_windows
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measure import measure
@@ -36,6 +35,7 @@ from sageaudit.domain.usage.series import Series
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
+from sageaudit.workflows.recordings.jobs import Run, run_of
 from tests.labelled.machine import Doing, Phase, Plot, alike, training
 from tools.bench.row import Row
 

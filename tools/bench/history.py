@@ -34,7 +34,6 @@ from sageaudit.adapters.history.rows import finding_rows, head_of
 from sageaudit.adapters.history.sort_keys import run_id
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.history.stored_document import digest_of
-from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
 from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Recorded
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.policy.policy import Policy
@@ -46,6 +45,7 @@ from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.window import window
 from sageaudit.structs import replace
+from sageaudit.workflows.recordings.run import audit_recordings
 from tests.fakes.capacity import item_bytes
 from tests.fakes.recorded import files
 from tools.bench.row import Row

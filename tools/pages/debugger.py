@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.files import recording
-from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, Unknown
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
+from sageaudit.workflows.recordings.jobs import run_of
 from tools.pages import DOCS, ROOT
 
 PAGE = DOCS / "evidence" / "debugger.md"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from sageaudit.cli.support.doctor.permissions import (
+from sageaudit.workflows.doctor.permissions import (
     CHANGING,
     COMMANDS,
     COVERAGE,

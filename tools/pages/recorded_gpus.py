@@ -12,7 +12,6 @@ from decimal import Decimal
 from functools import cache
 
 from sageaudit.adapters.files import recording
-from sageaudit.cli.support.recordings.recorded_jobs import Run, run_of
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument, document
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket
@@ -23,6 +22,7 @@ from sageaudit.output.text.money import about, share, usd
 from sageaudit.output.text.words import counted
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
+from sageaudit.workflows.recordings.jobs import Run, run_of
 from tools.pages import DOCS, ROOT
 
 PAGE = DOCS / "evidence" / "recorded-gpu-jobs.md"

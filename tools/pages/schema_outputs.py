@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from sageaudit.cli.commands.prices import TypeRate
-from sageaudit.cli.support.check.document import CheckedFile, CheckFinding
-from sageaudit.cli.support.history import lists
-from sageaudit.cli.support.history.formats import FieldKind, ListLayout
-from sageaudit.cli.support.redrive.letters import Fate, LetterKind
+from sageaudit.cli.views import lists
+from sageaudit.cli.views.formats import FieldKind, ListLayout
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,
     FixDocument,
@@ -21,6 +19,8 @@ from sageaudit.domain.reconcile.reconcile import Presence
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.queries.columns import TAG
 from sageaudit.rules.card import Threshold
+from sageaudit.workflows.check.document import CheckedFile, CheckFinding
+from sageaudit.workflows.redrive.letters import Fate, LetterKind
 from sageaudit.workflows.scan.run import Result
 from tools.pages.schema_of_types import Definitions, Schema
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.files.recording import parsed
-from sageaudit.cli.support.recordings.recorded_audits import audit_recorded, audit_recording
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, Malformed
+from sageaudit.workflows.recordings.run import audit_recorded, audit_recording
 
 _Path = str | os.PathLike[str]
 

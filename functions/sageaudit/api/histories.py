@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
-from sageaudit.cli.support.history.asking import rule_named
-from sageaudit.cli.support.history.histories import HistorySource, open_history
+from sageaudit.adapters.history.opened import HistorySource, open_history
+from sageaudit.cli.asking import rule_named
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import BadUsage

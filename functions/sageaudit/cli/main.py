@@ -16,9 +16,9 @@ import click
 
 from sageaudit import __version__
 from sageaudit.cli.command_folder import CommandFolder
-from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.messages import say
 from sageaudit.errors import SageauditError
+from sageaudit.exits import Exit, exit_of
 
 _EPILOG = """\b
 Examples:

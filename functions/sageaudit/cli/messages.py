@@ -11,8 +11,8 @@ from typing import TypeVar
 import click
 
 from sageaudit.adapters.files.exact_json import to_json
-from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.errors import HistoryFileError, SageauditError
+from sageaudit.exits import Exit, exit_of
 from sageaudit.output.text.untrusted import terminal
 
 T = TypeVar("T")

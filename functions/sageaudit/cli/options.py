@@ -13,13 +13,13 @@ from click.core import ParameterSource
 from msgspec import Struct
 from rich.console import Console
 
-from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import is_account_id
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage
+from sageaudit.exits import Exit
 from sageaudit.output.fixes.dialects import DIALECTS
 from sageaudit.output.terminal.layout import console_for
 

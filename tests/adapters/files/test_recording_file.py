@@ -16,8 +16,6 @@ from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.adapters.prices.price_cache import Stored
-from sageaudit.cli.support.recordings import recorded_audits
-from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy
@@ -25,6 +23,8 @@ from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, 
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import BadRecording, BadUsage, Malformed
 from sageaudit.structs import replace
+from sageaudit.workflows.recordings import run as recorded_audits
+from sageaudit.workflows.recordings.jobs import run_of
 from tests.fakes import recorded
 from tests.fakes.jobs import training_answer
 from tests.fakes.price_lists import stored

@@ -17,10 +17,10 @@ from typing import Any, cast
 
 import pytest
 
+from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli import asking
 from sageaudit.cli.main import main
-from sageaudit.cli.support.history import asking, histories
-from sageaudit.cli.support.scan.scan_run import ScanRun
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.audit.record import Entry
@@ -29,6 +29,7 @@ from sageaudit.domain.job.listed import Period
 from sageaudit.output.text.money import usd
 from sageaudit.ports import History
 from sageaudit.structs import replace
+from sageaudit.workflows.scan.whole_scan import ScanRun
 from tests.adapters.history.entries import finding
 from tests.fakes.asked import NOW, audits
 from tests.fakes.memory_ledger import MemoryDecisions

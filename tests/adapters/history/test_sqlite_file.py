@@ -14,11 +14,11 @@ import pytest
 from sageaudit.adapters.history.sqlite import file
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.history.sqlite.rows import column_names
-from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.domain.audit.record import RunQuery, Verdict
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.errors import BadHistory, HistoryBusy, HistoryFileError, NoHistory
+from sageaudit.exits import Exit, exit_of
 from tests.adapters.history.entries import NOON, entry, finding, key, with_detail
 
 

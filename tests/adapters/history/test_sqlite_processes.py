@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.domain.audit.record import RunQuery, Verdict
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.errors import HistoryFileError
+from sageaudit.exits import Exit, exit_of
 from sageaudit.structs import replace
 from tests.adapters.history.entries import DETAIL, NOON, entry, key, with_detail
 

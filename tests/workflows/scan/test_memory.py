@@ -6,13 +6,13 @@ from copy import deepcopy
 
 import pytest
 
-from sageaudit.cli.support.scan.scan_tally import ScanTally
-from sageaudit.cli.support.scan.scanned_accounts import lanes_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.workflows.scan import run as scanning
 from sageaudit.workflows.scan.listing import list_jobs
 from sageaudit.workflows.scan.run import scan
+from sageaudit.workflows.scan.scanned_accounts import lanes_of
+from sageaudit.workflows.scan.tally import ScanTally
 from tests.fakes.documents import document
 from tests.fakes.jobs import REGION
 from tests.fakes.quota_aws import NOW

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.aws.pace import Stopped
-from sageaudit.cli.support.history.data_folder import fingerprint_key
-from sageaudit.cli.support.scan.interruption import Interruption
+from sageaudit.adapters.files.data_folder import fingerprint_key
+from sageaudit.cli.interruption import Interruption
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.support.scan.scanned_accounts import lanes_of
 from sageaudit.domain.audit.record import Entry, Recorded
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope, total
@@ -22,6 +21,7 @@ from sageaudit.errors import AccessDenied, HistoryFileError, JobNotFound, NoCred
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
 from sageaudit.workflows.scan.run import AHEAD, Outcome, Result, scan
+from sageaudit.workflows.scan.scanned_accounts import lanes_of
 from tests.fakes.dependencies import SaidJobs, dependencies
 from tests.fakes.due import due
 from tests.fakes.jobs import ACCOUNT, REGION, START, training_answer

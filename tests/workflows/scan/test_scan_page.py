@@ -8,10 +8,10 @@ import pytest
 
 from sageaudit.adapters.aws import pace
 from sageaudit.adapters.aws.job_lists import PAGE
-from sageaudit.cli.support.scan.scan_tally import METRICS_A_HOST, scan_cost, usd_of
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.workflows.scan.tally import METRICS_A_HOST, scan_cost, usd_of
 from tests.fakes.jobs import ACCOUNT, REGION, START
 
 PAGE_TEXT = (Path(__file__).parents[3] / "docs" / "scan.md").read_text(encoding="utf-8")

@@ -9,9 +9,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from sageaudit.cli import options
-from sageaudit.cli.support.history import asking
-from sageaudit.cli.support.history.asking import HistoryOptions
+from sageaudit.cli import asking, options
+from sageaudit.cli.asking import HistoryOptions
 from sageaudit.domain.audit.finding_document import finding_document, other_outcomes
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import NOT_NAMED

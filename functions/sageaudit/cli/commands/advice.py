@@ -7,11 +7,10 @@ from datetime import date, datetime, timedelta
 
 import click
 
-from sageaudit.cli import options
+from sageaudit.cli import advices, asking, options
+from sageaudit.cli.advices import FILTERS, AdviceFilters
+from sageaudit.cli.asking import HistoryOptions, Shown
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.history import advices, asking
-from sageaudit.cli.support.history.advices import FILTERS, AdviceFilters
-from sageaudit.cli.support.history.asking import HistoryOptions, Shown
 from sageaudit.domain.advice.advice import Advice, Decision, State, Verb
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage

@@ -10,13 +10,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit, gravest
 from sageaudit.cli.messages import echo_json, say, shown
-from sageaudit.cli.support.history import histories
-from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Severity
@@ -24,6 +22,7 @@ from sageaudit.domain.guides.guides import GuideDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording
+from sageaudit.exits import Exit, gravest
 from sageaudit.output.fixes.dialects import Dialect
 from sageaudit.output.terminal.findings import show_code
 from sageaudit.output.terminal.guides import show_guides
@@ -31,6 +30,7 @@ from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.terminal.render import render
 from sageaudit.ports import History
 from sageaudit.workflows.audit.guides import read_guides
+from sageaudit.workflows.recordings.run import audit_recordings
 
 _EPILOG = """\b
 Examples:
@@ -93,7 +93,7 @@ def audit(
         audits = audit_recordings(recordings, policy, opened, lasts=lasts)
         tasks = [partial(_recorded, audits) for _ in recordings]
         if jobs:
-            from sageaudit.cli.support.account import live  # noqa: PLC0415 - it needs boto3
+            from sageaudit.workflows.live import run as live  # noqa: PLC0415 - it needs boto3
 
             account = live.Account(profile, region, opened, lasts=lasts)
             tasks += [partial(account.audit, job, kind, policy) for job in jobs]

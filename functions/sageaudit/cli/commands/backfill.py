@@ -12,29 +12,29 @@ from typing import Any
 import click
 
 from sageaudit.adapters.aws.pace import Pace, Stopped
+from sageaudit.adapters.aws.threads import Threads
+from sageaudit.adapters.history.opened import open_history
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit, gravest
+from sageaudit.cli.accounts import OTHER_ACCOUNTS, OtherAccounts, open_session
+from sageaudit.cli.interruption import Interruption
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.account.accounts import OTHER_ACCOUNTS, OtherAccounts, open_session
-from sageaudit.cli.support.backfill import plan
-from sageaudit.cli.support.backfill.plan import Stack
-from sageaudit.cli.support.doctor.permissions import STACK
-from sageaudit.cli.support.history.histories import open_history
-from sageaudit.cli.support.scan.interruption import Interruption
-from sageaudit.cli.support.scan.scan_run import Asked, ScanRun
-from sageaudit.cli.support.scan.scanned_accounts import THREADS, ScannedAccount, ScannedAccounts
-from sageaudit.cli.support.scan.threads import Threads
-from sageaudit.cli.support.scan.view import listing_line, may_ask
+from sageaudit.cli.views.scan import listing_line, may_ask
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period, in_order
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage
+from sageaudit.exits import Exit, gravest
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
 from sageaudit.queries.window import DAY_FORMS, FIRST, METRICS, window_of_days
 from sageaudit.rules import catalogue
+from sageaudit.workflows.backfill import plan
+from sageaudit.workflows.backfill.plan import Stack
+from sageaudit.workflows.doctor.permissions import STACK
+from sageaudit.workflows.scan.scanned_accounts import THREADS, ScannedAccount, ScannedAccounts
+from sageaudit.workflows.scan.whole_scan import Asked, ScanRun
 from sageaudit.workflows.sweep.backfill import Sent, Standing, bring, send, standings
 
 _SAY_EVERY_S = 60.0

@@ -9,11 +9,11 @@ from decimal import Decimal
 import click
 from rich.text import Text
 
-from sageaudit.cli import options
+from sageaudit.cli import asking, options
+from sageaudit.cli.asking import HistoryOptions, Shown
+from sageaudit.cli.filters import Filters, filters
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.history import asking, lists
-from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.cli.support.history.filters import Filters, filters
+from sageaudit.cli.views import lists
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.text.amounts import NO_AMOUNTS
 from sageaudit.output.text.headline import judged_figure, judged_jobs

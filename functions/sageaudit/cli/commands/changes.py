@@ -6,12 +6,13 @@ from datetime import datetime
 
 import click
 
+from sageaudit.adapters.history.opened import HistorySource
+from sageaudit.cli import asking
+from sageaudit.cli.advices import SINCE, AdviceFilters
+from sageaudit.cli.asking import HistoryOptions, Shown
+from sageaudit.cli.filters import Filters, filters
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.history import asking, lists
-from sageaudit.cli.support.history.advices import SINCE, AdviceFilters
-from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.cli.support.history.filters import Filters, filters
-from sageaudit.cli.support.history.histories import HistorySource
+from sageaudit.cli.views import lists
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.notes import advice_words
 from sageaudit.queries.changes import SpendChange, window_before

@@ -14,14 +14,12 @@ from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.adapters.files import request_file
+from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.adapters.prices import sources
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit, gravest
+from sageaudit.cli.accounts import open_session
 from sageaudit.cli.messages import echo_json, say, shown
-from sageaudit.cli.support.account.accounts import open_session
-from sageaudit.cli.support.check import views
-from sageaudit.cli.support.check.document import CheckedFile, document
-from sageaudit.cli.support.history.histories import HistorySource, open_history
+from sageaudit.cli.views import check as views
 from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
@@ -34,6 +32,7 @@ from sageaudit.domain.request.request import Request
 from sageaudit.domain.request.validity import Problem
 from sageaudit.domain.request.values import path_text
 from sageaudit.errors import BadUsage, HistoryFileError, Malformed, NoHistory
+from sageaudit.exits import Exit, gravest
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
@@ -41,6 +40,7 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.family import runs_of
 from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.check import run as checking
+from sageaudit.workflows.check.document import CheckedFile, document
 from sageaudit.workflows.check.run import Checked, FamilyHistory, PlannedJob
 
 _EPILOG = """\b

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import click
 
-from sageaudit.cli.support.example import example_history
-from sageaudit.cli.support.history import asking, histories
-from sageaudit.cli.support.history.progress import with_progress
+from sageaudit.adapters.history import opened as histories
+from sageaudit.cli import asking
+from sageaudit.cli.views.progress import with_progress
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
+from sageaudit.workflows.example import run as example_history
 
 QUESTIONS = (
     ("by week", "what it spent, and how much of that was avoidable or lost"),

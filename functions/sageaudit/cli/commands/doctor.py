@@ -16,12 +16,16 @@ from rich.console import Console
 from rich.text import Text
 
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit, gravest
-from sageaudit.cli.support.account.accounts import OTHER_ACCOUNTS, OtherAccounts, open_session
-from sageaudit.cli.support.doctor import checkup, permissions
-from sageaudit.cli.support.doctor.checkup import Check, CheckState, not_checked
-from sageaudit.cli.support.doctor.members import members as checked_members
-from sageaudit.cli.support.doctor.permissions import (
+from sageaudit.cli.accounts import OTHER_ACCOUNTS, OtherAccounts, open_session
+from sageaudit.errors import BadUsage, SageauditError
+from sageaudit.exits import Exit, gravest
+from sageaudit.output.terminal.layout import plain_table
+from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.words import counted
+from sageaudit.workflows.doctor import checkup, permissions
+from sageaudit.workflows.doctor.checkup import Check, CheckState, not_checked
+from sageaudit.workflows.doctor.members import members as checked_members
+from sageaudit.workflows.doctor.permissions import (
     COVERAGE,
     FROM_HISTORY,
     OF_MEMBERS,
@@ -30,10 +34,6 @@ from sageaudit.cli.support.doctor.permissions import (
     ROLE,
     TABLE,
 )
-from sageaudit.errors import BadUsage, SageauditError
-from sageaudit.output.terminal.layout import plain_table
-from sageaudit.output.text.untrusted import terminal
-from sageaudit.output.text.words import counted
 
 _EPILOG = """\b
 Examples:

@@ -10,12 +10,13 @@ import click
 from sageaudit.adapters.files.duckdb_engine import write_parquet
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.files.whole_file import whole_file
+from sageaudit.cli import asking
+from sageaudit.cli.asking import HistoryOptions
+from sageaudit.cli.filters import Filters, filters
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.history import asking, formats, lists
-from sageaudit.cli.support.history.asking import HistoryOptions
-from sageaudit.cli.support.history.filters import Filters, filters
-from sageaudit.cli.support.history.formats import Field
-from sageaudit.cli.support.history.progress import with_progress
+from sageaudit.cli.views import formats, lists
+from sageaudit.cli.views.formats import Field
+from sageaudit.cli.views.progress import with_progress
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.words import counted

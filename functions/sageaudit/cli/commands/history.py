@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from sageaudit.cli import options
+from sageaudit.cli import asking, options
+from sageaudit.cli.asking import HistoryOptions, Shown
+from sageaudit.cli.filters import Filters, filters
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.history import asking, lists
-from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.cli.support.history.filters import Filters, filters
-from sageaudit.cli.support.history.formats import ListLayout
+from sageaudit.cli.views import lists
+from sageaudit.cli.views.formats import ListLayout
 from sageaudit.queries import answer
 from sageaudit.queries.answer import AnswerPage
 from sageaudit.queries.lists import Lists

@@ -16,15 +16,14 @@ from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.adapters.channels.channel import Connections
 from sageaudit.adapters.channels.https_post import https_post
+from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.cli import options
+from sageaudit.adapters.history.opened import BesideTable, HistorySource
+from sageaudit.cli import asking, options
+from sageaudit.cli.accounts import open_session
+from sageaudit.cli.asking import HistoryOptions
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.support.account.accounts import open_session
-from sageaudit.cli.support.history import asking, histories
-from sageaudit.cli.support.history.asking import HistoryOptions
-from sageaudit.cli.support.history.histories import BesideTable, HistorySource
-from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
 from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
 from sageaudit.domain.alert.decision import AlertDecision
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
@@ -46,6 +45,7 @@ from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.digest import run as weekly
 from sageaudit.workflows.notify import decide
 from sageaudit.workflows.notify.posts import NotifyDependencies
+from sageaudit.workflows.recordings.run import audit_recordings
 
 _FORMS: Mapping[str, Service] = {"slack": "slack", "email": "sns", "teams": "teams"}
 """What a message can be looked at as, also where the policy has no such channel."""

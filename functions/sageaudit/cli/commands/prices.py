@@ -21,7 +21,6 @@ from sageaudit.adapters.files import own_rates_file
 from sageaudit.adapters.files.whole_file import write_text
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.nearest import did_you_mean
@@ -31,6 +30,7 @@ from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.domain.reconcile.learning import Learnt, NotLearnt
 from sageaudit.domain.reconcile.learning import learn as lessons
 from sageaudit.errors import BadUsage
+from sageaudit.exits import Exit
 from sageaudit.output.terminal.layout import console_for, plain_table, signed_percent
 from sageaudit.output.text.money import about, usd
 from sageaudit.output.text.money import rate as shown_rate

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from sageaudit.adapters.billing import cost_report
+from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
-from sageaudit.cli.support.account.accounts import identity, open_session
-from sageaudit.cli.support.history import histories
-from sageaudit.cli.support.prices import reconciliation
+from sageaudit.cli.accounts import identity, open_session
+from sageaudit.cli.views import reconciliation
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import FINISHED
 from sageaudit.domain.job.listed import Period

@@ -11,14 +11,14 @@ import click
 
 from sageaudit.adapters.aws.clients import instance_types
 from sageaudit.adapters.files import anonymous_recording, recording, recording_file
+from sageaudit.adapters.files.data_folder import fingerprint_key
 from sageaudit.cli import options
 from sageaudit.cli.messages import inert_json, say
-from sageaudit.cli.support.account import live
-from sageaudit.cli.support.history.data_folder import fingerprint_key
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JOB_NAME
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
+from sageaudit.workflows.live import run as live
 
 _EPILOG = """\b
 Examples:

@@ -13,12 +13,17 @@ from rich.text import Text
 
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit, exit_of
+from sageaudit.cli.accounts import open_session
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.support.account.accounts import open_session
-from sageaudit.cli.support.doctor.permissions import STACK
-from sageaudit.cli.support.history.formats import moment
-from sageaudit.cli.support.redrive.letters import (
+from sageaudit.cli.views.formats import moment
+from sageaudit.cli.views.scan import may_ask
+from sageaudit.errors import AwsError, BadUsage
+from sageaudit.exits import Exit, exit_of
+from sageaudit.output.terminal.layout import console_for, plain_table
+from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.words import counted
+from sageaudit.workflows.doctor.permissions import STACK
+from sageaudit.workflows.redrive.letters import (
     HOLD_S,
     DeadLetter,
     Fate,
@@ -28,12 +33,7 @@ from sageaudit.cli.support.redrive.letters import (
     planned,
     queues_of,
 )
-from sageaudit.cli.support.redrive.letters import read as read_letters
-from sageaudit.cli.support.scan.view import may_ask
-from sageaudit.errors import AwsError, BadUsage
-from sageaudit.output.terminal.layout import console_for, plain_table
-from sageaudit.output.text.untrusted import terminal
-from sageaudit.output.text.words import counted
+from sageaudit.workflows.redrive.letters import read as read_letters
 
 _WHYS = 3
 """Different sentences shown for one reason."""

@@ -13,16 +13,11 @@ from sageaudit import __version__
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli import options
-from sageaudit.cli.exits import Exit
+from sageaudit.cli import asking, options
+from sageaudit.cli.accounts import open_session
+from sageaudit.cli.asking import HistoryOptions
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.account.accounts import open_session
-from sageaudit.cli.support.history import asking
-from sageaudit.cli.support.history.asking import HistoryOptions
-from sageaudit.cli.support.history.progress import with_progress
-from sageaudit.cli.support.recordings.recorded_audits import audit_recording
-from sageaudit.cli.support.recordings.recorded_jobs import run_of
-from sageaudit.cli.support.scan import coverage as billed
+from sageaudit.cli.views.progress import with_progress
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.run_summary import summary_of_run
@@ -34,6 +29,7 @@ from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
+from sageaudit.exits import Exit
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body, job_title
@@ -47,7 +43,10 @@ from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.window import DAY_FORMS, Window, window_of_days
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.guides import read_guides
+from sageaudit.workflows.recordings.jobs import run_of
+from sageaudit.workflows.recordings.run import audit_recording
 from sageaudit.workflows.report import contents as report_contents
+from sageaudit.workflows.scan import coverage as billed
 
 _STDOUT = "-"
 _OF_A_HISTORY = ("job", "since", "until", "account", "coverage", "history", "table", "table_region")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 from msgspec.structs import asdict
 
+from sageaudit.cli import advices, asking
+from sageaudit.cli.advices import FILTERS, AdviceFilters
+from sageaudit.cli.asking import HistoryOptions, Shown
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.history import advices, asking
-from sageaudit.cli.support.history.advices import FILTERS, AdviceFilters
-from sageaudit.cli.support.history.asking import HistoryOptions, Shown
 from sageaudit.domain.advice.advice import MEASURED
 from sageaudit.output.text.money import NEAREST, Figure, usd
 from sageaudit.output.text.words import counted

@@ -11,37 +11,37 @@ import click
 from rich.text import Text
 
 from sageaudit.adapters.aws.pace import Pace, Stopped
+from sageaudit.adapters.aws.threads import Threads
+from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit, gravest
-from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.support.account.accounts import (
+from sageaudit.cli.accounts import (
     OTHER_ACCOUNTS,
     OtherAccounts,
     home_region,
     open_session,
 )
-from sageaudit.cli.support.history import histories
-from sageaudit.cli.support.scan import coverage as billed
-from sageaudit.cli.support.scan import ranking as ranking_view
-from sageaudit.cli.support.scan import view
-from sageaudit.cli.support.scan.interruption import Interruption
-from sageaudit.cli.support.scan.scan_run import Asked, ScanRun
-from sageaudit.cli.support.scan.scan_tally import ScanCost, scan_cost
-from sageaudit.cli.support.scan.scanned_accounts import (
+from sageaudit.cli.interruption import Interruption
+from sageaudit.cli.messages import echo_json, say
+from sageaudit.cli.views import ranking as ranking_view
+from sageaudit.cli.views import scan as view
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Period
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadUsage, NoHistory
+from sageaudit.exits import Exit, gravest
+from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.text.words import counted
+from sageaudit.queries.window import DAY_FORMS, METRICS, window_of_days
+from sageaudit.workflows.scan import coverage as billed
+from sageaudit.workflows.scan.run import Result
+from sageaudit.workflows.scan.scanned_accounts import (
     THREADS,
     ScannedAccount,
     ScannedAccounts,
     scanned_regions,
 )
-from sageaudit.cli.support.scan.threads import Threads
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Period
-from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadUsage, NoHistory
-from sageaudit.output.terminal.layout import console_for
-from sageaudit.output.text.words import counted
-from sageaudit.queries.window import DAY_FORMS, METRICS, window_of_days
-from sageaudit.workflows.scan.run import Result
+from sageaudit.workflows.scan.tally import ScanCost, scan_cost
+from sageaudit.workflows.scan.whole_scan import Asked, ScanRun
 
 _ASK_ABOVE_USD = Decimal(5)
 """A scan that costs more is asked about, where somebody can answer."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import click
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli import options
+from sageaudit.cli import asking, options
+from sageaudit.cli.asking import HistoryOptions
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.support.history import asking
-from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from sageaudit.cli.support.history import asking, lists
-from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.cli.support.history.filters import Filters, filters
+from sageaudit.cli import asking
+from sageaudit.cli.asking import HistoryOptions, Shown
+from sageaudit.cli.filters import Filters, filters
+from sageaudit.cli.views import lists
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.lists import Lists

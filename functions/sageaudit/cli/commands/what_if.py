@@ -12,8 +12,6 @@ import click
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
-from sageaudit.cli.support.account import live
-from sageaudit.cli.support.recordings.recorded_jobs import Run, run_of
 from sageaudit.domain.audit.finding_document import rounded
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.billed_time import billed_seconds
@@ -30,6 +28,8 @@ from sageaudit.domain.usage.demand import Need
 from sageaudit.errors import BadRecording, BadUsage, Malformed
 from sageaudit.output.terminal import candidates
 from sageaudit.structs import replace
+from sageaudit.workflows.live import run as live
+from sageaudit.workflows.recordings.jobs import Run, run_of
 
 _HOUR_S = Decimal(3600)
 _PLAN = "Its training plan is prepaid: another type would be billed on demand on top of the plan."

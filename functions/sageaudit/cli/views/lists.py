@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from sageaudit.cli.support.history.formats import Field, FieldKind, ListLayout, tag_field
+from sageaudit.cli.views.formats import Field, FieldKind, ListLayout, tag_field
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import FindingRow
 from sageaudit.domain.audit.summary import AuditSummary

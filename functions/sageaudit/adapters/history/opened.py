@@ -14,10 +14,10 @@ from typing import Any, Self
 
 from msgspec import Struct
 
+from sageaudit.adapters.files.data_folder import data_folder
 from sageaudit.adapters.history.sort_keys import ended_sk
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.history.data_folder import data_folder
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, Row, RunIndex, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
@@ -113,7 +113,7 @@ def _open_table(
     from sageaudit.adapters.aws.clients import aws_errors, client  # noqa: PLC0415
     from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions  # noqa: PLC0415
     from sageaudit.adapters.history.dynamo.history import DynamoHistory  # noqa: PLC0415
-    from sageaudit.cli.support.account.accounts import open_session  # noqa: PLC0415
+    from sageaudit.cli.accounts import open_session  # noqa: PLC0415
 
     if not _TABLE.match(table):
         raise BadUsage(f"--table {table} is not a valid table name")

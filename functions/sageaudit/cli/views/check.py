@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from sageaudit.cli.support.check.document import CheckedFile
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.guides.guides import GuideDocument
@@ -22,6 +21,7 @@ from sageaudit.output.text.guides import GUIDES_TITLE, NO_GUIDES
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import assignment, counted
+from sageaudit.workflows.check.document import CheckedFile
 
 _NAME = 60
 _UNKNOWN_SHOWN = 5

@@ -11,15 +11,14 @@ from typing import Any, TypeVar
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.adapters.files.recorder import AnswerRecorder
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
+from sageaudit.cli.accounts import open_session
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.account.accounts import open_session
-from sageaudit.cli.support.recordings.recorded_jobs import Run
-from sageaudit.cli.support.recordings.recorder import AnswerRecorder
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.job.describe import parse
@@ -42,6 +41,7 @@ from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Dropped
 from sageaudit.workflows.audit.run import audit_finished_job
+from sageaudit.workflows.recordings.jobs import Run
 
 T = TypeVar("T")
 _MOST_NAMED = 10

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from sageaudit.cli.support.example.recordings import recording
-from sageaudit.cli.support.example.workload import Place, Run, Team, Work, Workload
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.structs import replace
+from sageaudit.workflows.example.recordings import recording
+from sageaudit.workflows.example.workload import Place, Run, Team, Work, Workload
 
 DAYS = 56
 HOME, EUROPE = Place("111122223333", "us-east-1"), Place("444455556666", "eu-west-1")

@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.support.example.workload import Run, Work, Workload
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import InstanceType
+from sageaudit.workflows.example.workload import Run, Work, Workload
 
 _MINUTELY_UP_TO_MIN = 240
 """Longer runs have a point every 5 minutes, which makes the history in seconds."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from sageaudit.cli.support.example.metrics import series
-from sageaudit.cli.support.example.workload import Phase, Run, Workload
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.structs import replace
+from sageaudit.workflows.example.metrics import series
+from sageaudit.workflows.example.workload import Phase, Run, Workload
 
 Json = dict[str, Any]
 OBJECTIVE = "validation:rmse"

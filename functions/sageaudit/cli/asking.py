@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
+from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.history import formats, histories
-from sageaudit.cli.support.history.formats import Field, ListLayout, Tail
+from sageaudit.cli.views import formats
+from sageaudit.cli.views.formats import Field, ListLayout, Tail
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.output.terminal.layout import console_for

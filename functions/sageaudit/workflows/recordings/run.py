@@ -12,13 +12,6 @@ from msgspec import Struct, field
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.support.recordings.recorded_jobs import (
-    RecordedJob,
-    jobs_of,
-    named_jobs,
-    recorded_jobs,
-    recordings_in,
-)
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.policy.policy import Policy
@@ -28,6 +21,13 @@ from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.attempt import Audited, Caller
 from sageaudit.workflows.audit.judge import Child, audit_roll_up
 from sageaudit.workflows.audit.run import audit_finished_job
+from sageaudit.workflows.recordings.jobs import (
+    RecordedJob,
+    jobs_of,
+    named_jobs,
+    recorded_jobs,
+    recordings_in,
+)
 
 
 class _RecordedFile(Struct):

@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from sageaudit.cli.support.scan.scan_tally import AccountStatus, ScanCost, ScanTally, usd_of
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
@@ -24,6 +23,7 @@ from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
 from sageaudit.workflows.scan.run import Lane, Result
+from sageaudit.workflows.scan.tally import AccountStatus, ScanCost, ScanTally, usd_of
 
 _LINE_EVERY_S = 10.0
 """Where stderr is no terminal, a line as often."""

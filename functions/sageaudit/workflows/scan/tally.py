@@ -10,10 +10,10 @@ from decimal import Decimal
 from msgspec import Struct, field
 
 from sageaudit.adapters.aws.pace import DESCRIBES_A_SECOND
-from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.listed import Listed
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, SageauditError, Throttled
+from sageaudit.exits import Exit, exit_of, gravest
 from sageaudit.workflows.scan.run import Outcome, Result
 
 _MOST_REASONS = 100

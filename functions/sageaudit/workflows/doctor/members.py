@@ -18,12 +18,12 @@ from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, parsing
 from sageaudit.adapters.aws.stack_outputs import stack_outputs
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
-from sageaudit.cli.exits import Exit
-from sageaudit.cli.support.doctor.checkup import Check, failed, not_checked, ok
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import AwsError, Unavailable
+from sageaudit.exits import Exit
 from sageaudit.output.text.words import counted
+from sageaudit.workflows.doctor.checkup import Check, failed, not_checked, ok
 
 _CONFIG = CONFIG.merge(Config(read_timeout=150, retries={"total_max_attempts": 1}))
 """An answer takes up to 40 seconds, and a last member that does not answer at all."""

@@ -11,12 +11,8 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from sageaudit.adapters.aws.pace import Stopped
-from sageaudit.cli.exits import exit_of
+from sageaudit.cli.interruption import Interruption
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.recordings.recorded_jobs import recordings_below
-from sageaudit.cli.support.scan.interruption import Interruption
-from sageaudit.cli.support.scan.scan_tally import AccountStatus, ScanTally
-from sageaudit.cli.support.scan.scanned_accounts import ScannedAccount, ScannedAccounts, lanes_of
 from sageaudit.domain.audit.ranking import FamilyFix, RankedName, Ranking, family_fix, ranking
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.sums import Scope, SumRow, grouped
@@ -32,12 +28,16 @@ from sageaudit.errors import (
     Throttled,
     Unavailable,
 )
+from sageaudit.exits import exit_of
 from sageaudit.ports import History, Workers
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.workflows.recordings.jobs import recordings_below
 from sageaudit.workflows.scan.listing import ListRefusal, list_jobs
 from sageaudit.workflows.scan.run import Lane, scan, to_audit
+from sageaudit.workflows.scan.scanned_accounts import ScannedAccount, ScannedAccounts, lanes_of
+from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
 _FAMILY_RUNS = 500
 """Runs of a family among which the dearest is looked for, newest first."""

@@ -12,9 +12,8 @@ from rich.console import Console
 
 from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, CostExplorer
-from sageaudit.cli.exits import Exit, exit_of
+from sageaudit.cli.accounts import identity
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.account.accounts import identity
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.ref import partition_of
@@ -22,6 +21,7 @@ from sageaudit.domain.reconcile.audited_lines import AuditedLine, lines_of
 from sageaudit.domain.reconcile.coverage import Coverage, coverage
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.errors import AwsError, BadUsage, Malformed
+from sageaudit.exits import Exit, exit_of
 from sageaudit.output.terminal.layout import line, plain_table
 from sageaudit.output.text.headline import coverage_headline
 from sageaudit.output.text.money import usd

@@ -9,8 +9,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from sageaudit.cli import options
-from sageaudit.cli.support.history import asking
+from sageaudit.cli import asking, options
 from sageaudit.errors import BadUsage
 from sageaudit.queries.columns import FILTERS, Column, question_of
 from sageaudit.queries.question import Question, Sort

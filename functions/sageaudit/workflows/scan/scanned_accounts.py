@@ -14,11 +14,9 @@ from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.pace import Pace, Stopped
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
-from sageaudit.cli.support.account.accounts import AccountList
-from sageaudit.cli.support.account.live import live_dependencies
-from sageaudit.cli.support.history.data_folder import fingerprint_key
-from sageaudit.cli.support.scan.scan_tally import AccountStatus, ScanTally
-from sageaudit.cli.support.scan.threads import Threads
+from sageaudit.adapters.aws.threads import Threads
+from sageaudit.adapters.files.data_folder import fingerprint_key
+from sageaudit.cli.accounts import AccountList
 from sageaudit.domain.job.listed import Listed, in_order
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.nearest import did_you_mean
@@ -27,7 +25,9 @@ from sageaudit.errors import AwsError, BadUsage
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
+from sageaudit.workflows.live.run import live_dependencies
 from sageaudit.workflows.scan.run import Lane
+from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
 THREADS = 32
 """Requests under way at the same time, of all regions together."""

@@ -22,14 +22,11 @@ from sageaudit.adapters.aws.probes import probe
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.stack_outputs import AUDITS_AT_ONCE, CHANNEL, of_channels, stack_outputs
 from sageaudit.adapters.channels.catalogue import SERVICES
+from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.exits import Exit, exit_of
-from sageaudit.cli.support.account.accounts import AccountList, Identity, identity
-from sageaudit.cli.support.doctor import permissions
-from sageaudit.cli.support.history import histories
-from sageaudit.cli.support.redrive.letters import DEAD_LETTERS
+from sageaudit.cli.accounts import AccountList, Identity, identity
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.routes import OWN_TOPIC
@@ -42,7 +39,10 @@ from sageaudit.errors import (
     TableNotFound,
     Unavailable,
 )
+from sageaudit.exits import Exit, exit_of
 from sageaudit.output.text.words import counted
+from sageaudit.workflows.doctor import permissions
+from sageaudit.workflows.redrive.letters import DEAD_LETTERS
 
 _OLD_PRICES_DAYS = 180
 _NOBODY = JobKey("doctor", datetime(2017, 11, 1, tzinfo=UTC))

@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 
 from sageaudit.adapters.files import recording
+from sageaudit.adapters.files.data_folder import data_folder
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.support.example.company import recordings
-from sageaudit.cli.support.history.data_folder import data_folder
-from sageaudit.cli.support.recordings.recorded_audits import audit_recorded_job, in_order_of_ends
-from sageaudit.cli.support.recordings.recorded_jobs import RecordedJob, recordings_in
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, NoHistory
 from sageaudit.ports import History
 from sageaudit.queries.window import FIRST
+from sageaudit.workflows.example.company import recordings
+from sageaudit.workflows.recordings.jobs import RecordedJob, recordings_in
+from sageaudit.workflows.recordings.run import audit_recorded_job, in_order_of_ends
 
 POLICY = Policy(tags_shown=("project",), version="example-company")
 """Its version marks the audits of the example company: no policy of a user has it."""

@@ -10,10 +10,9 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from sageaudit.cli import options
-from sageaudit.cli.support.history import asking
-from sageaudit.cli.support.history.formats import Field, ListLayout
-from sageaudit.cli.support.history.histories import HistorySource
+from sageaudit.adapters.history.opened import HistorySource
+from sageaudit.cli import asking, options
+from sageaudit.cli.views.formats import Field, ListLayout
 from sageaudit.domain.advice.advice import MEASURED, NOT_COMPARABLE, WITHDRAWN, Advice, State
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS
 from sageaudit.domain.advice.month import MONTH_DAYS

@@ -11,9 +11,9 @@ from typing import Any, Self
 from msgspec import Struct
 
 from sageaudit.adapters.files import recording
+from sageaudit.adapters.files.data_folder import fingerprint_key
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.prices import packaged, sources
-from sageaudit.cli.support.history.data_folder import fingerprint_key
 from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.describe import latest_time, parse
