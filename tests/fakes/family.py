@@ -21,8 +21,8 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.errors import AwsError
 from sageaudit.ports import History
-from sageaudit.workflows.notify.decide import notify
-from sageaudit.workflows.notify.posts import NotifyDependencies
+from sageaudit.workflows.notify.notification import Notification, NotifyDependencies
+from sageaudit.workflows.notify.run import notify
 from tests.fakes.delivering import CHANNELS, PK, RecordingQueue
 from tests.fakes.documents import document, finding, job
 from tests.fakes.families import run_summary
@@ -171,12 +171,12 @@ class WrittenAudit:
 
 def is_sent(outcome: AlertDecision | AwsError) -> TypeGuard[AlertDecision]:
     """Whether it is a message."""
-    return isinstance(outcome, AlertDecision) and not outcome.quiet
+    return isinstance(outcome, AlertDecision) and not outcome.suppressed_because
 
 
 def is_quiet(outcome: AlertDecision | AwsError) -> TypeGuard[AlertDecision]:
     """Whether it was decided to send none."""
-    return isinstance(outcome, AlertDecision) and bool(outcome.quiet)
+    return isinstance(outcome, AlertDecision) and bool(outcome.suppressed_because)
 
 
 class FamilyStory:
@@ -192,6 +192,8 @@ class FamilyStory:
         self.installed_at: datetime | None = None
         self.messages: list[Message] = []
         self.handed: set[tuple[str, str]] = set()
+        self.notification: Notification | None = None
+        """What was done about the audit that was decided about last."""
 
     def _newest(self, run: str) -> int:
         return self.history.newest(version_of(run, "AUDIT#00001")[0])
@@ -213,9 +215,11 @@ class FamilyStory:
         """One delivery of an audit; its notices are queued."""
         try:
             deps = self.dependencies()
-            return notify(audit.key, audit.version, audit.document, deps, now=now)
+            self.notification = notify(audit.key, audit.version, audit.document, deps, now=now)
         except AwsError as error:
             return error
+        else:
+            return self.notification.decision
         finally:
             self.hand_on(now)
 

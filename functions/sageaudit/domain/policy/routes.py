@@ -57,7 +57,7 @@ class ChannelChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class JobSubject:
+class JobRouteFacts:
     """What the routes ask of the job that a message is about."""
 
     account: str | None
@@ -68,7 +68,7 @@ class JobSubject:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject(JobSubject):
+class RouteFacts(JobRouteFacts):
     """What the routes ask of a message. `usd` is a month's, None where it is not known."""
 
     rule: str
@@ -96,11 +96,12 @@ class Route(Conditions):
         """Whether it selects jobs; else it selects messages about any."""
         return any((self.family, self.tag, self.account, self.owner, self.kind))
 
-    def matches(self, one: Subject) -> bool:
+    def matches(self, message: RouteFacts) -> bool:
         """Whether the message matches. Dollars that are not known reach no amount."""
-        return self.selects(one) and self.matches_advice(one.rule, one.severity, one.usd)
+        is_advice = self.matches_advice(message.rule, message.severity, message.usd)
+        return is_advice and self.selects(message)
 
-    def selects(self, job: JobSubject) -> bool:
+    def selects(self, job: JobRouteFacts) -> bool:
         """Whether the job matches the conditions about jobs."""
         return (
             self.matches_job(job.account, job.family, job.tags)
@@ -150,7 +151,7 @@ class Routes:
         """Whether a route asks for a tag, which alone needs the job's own tags."""
         return any(row.tag for row in self.rows)
 
-    def of(self, message: Subject) -> Destination:
+    def of(self, message: RouteFacts) -> Destination:
         """Where a message goes."""
         matching = {number: row for number, row in enumerate(self.rows, 1) if row.matches(message)}
         if not matching:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from sageaudit.domain.alert.rule import why_too_old
 from sageaudit.domain.audit.record import Entry, Verdict
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.job import FINISHED
@@ -22,7 +23,6 @@ from sageaudit.errors import BadHistory, Throttled, Unavailable
 from sageaudit.ports import History, PacedQueue, SweepNotes, Workers
 from sageaudit.workflows.audit.family import earlier_heads
 from sageaudit.workflows.audit.reaudit import recheck_dependents
-from sageaudit.workflows.notify.decide import of_the_past
 from sageaudit.workflows.sweep.run import AT_ONCE_S
 
 BATCH = 10
@@ -69,7 +69,7 @@ class Deployed:
 
     def of(self, key: JobKey, ended_at: datetime, now: datetime) -> Standing:
         """Of a run that ended. Raises AwsError."""
-        if of_the_past(ended_at, self.installed_at, now - _CLOCKS) is None:
+        if why_too_old(ended_at, self.installed_at, now - _CLOCKS) is None:
             return Standing.RECENT
         try:
             audited = self.history.head(key) is not None

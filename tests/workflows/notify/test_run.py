@@ -23,8 +23,8 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.text.money import usd
-from sageaudit.workflows.notify.decide import notify
-from sageaudit.workflows.notify.posts import NotifyDependencies
+from sageaudit.workflows.notify.notification import NotifyDependencies
+from sageaudit.workflows.notify.run import notify
 from tests.fakes.delivering import NOON, PK
 from tests.fakes.documents import (
     document,
@@ -86,7 +86,8 @@ def test_one_notice_a_channel_is_written_with_its_alert(story: FamilyStory) -> N
 def test_only_the_channels_of_the_policy_are_written_for(story: FamilyStory) -> None:
     """Slack is optional."""
     deps = replace(story.dependencies(), policy=Policy(floor_usd=Decimal(1)))
-    assert notify(*args(story.audit(ONE, NOON)), deps, now=NOON) == AlertDecision()
+    notification = notify(*args(story.audit(ONE, NOON)), deps, now=NOON)
+    assert notification.decision == AlertDecision()
     assert [body["channel"] for body in bodies(story)] == ["sns"]
 
 
@@ -216,9 +217,11 @@ def test_a_correction_goes_to_the_channels_of_its_message(story: FamilyStory) ->
         routes=Routes(("slack",), (Route(min_usd_per_month=Decimal(20), to=("sns",)),)),
         channels={"sns": ChannelChoice("sns"), "slack": ChannelChoice("slack", "s")},
     )
-    first = story.audited(step_document("a", "1", NOON, "30"), NOON)
-    correction = story.audited(step_document("a", "1", NOON, "9"), NOON, version=2)
-    assert [one.to.channels for one in (first, correction) if is_sent(one)] == [("sns",), ("sns",)]
+    for version, dollars in ((1, "30"), (2, "9")):
+        assert is_sent(story.audited(step_document("a", "1", NOON, dollars), NOON, version=version))
+        assert story.notification
+        assert story.notification.alert
+        assert story.notification.alert.to.channels == ("sns",)
 
 
 def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
@@ -334,7 +337,7 @@ def test_a_later_version_with_the_same_figures_is_not_sent_again(story: FamilySt
         assert story.audited(settled, NOON + timedelta(days=days), version=number) == no_alert(
             "version 1 was notified, and what changed since does not matter"
         )
-    assert len(story.ledger.past(KEY, FAMILY).alerts) == 1
+    assert len(story.ledger.past(KEY, FAMILY).of_subject) == 1
 
 
 def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
@@ -398,7 +401,7 @@ def test_the_known_figure_beside_an_unknown_one_is_kept(
 ) -> None:
     """Only two unknowns are an unknown figure."""
     story.audited(document(**one_unknown), NOON)
-    last = story.ledger.past(KEY, FAMILY).last
+    last = story.ledger.past(KEY, FAMILY).last_of_run
     assert (last.figures.severity, usd(last.figures.usd)) == ("high", dollars)
 
 
