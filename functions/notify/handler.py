@@ -96,10 +96,10 @@ class Notifier:
             pk, sk = read_letter(message.body)
             if sk.startswith(NOTICE_PREFIX):
                 self.report.about(**about_notice(pk, sk))
-                self.queue(*_there(self.deps.ledger.notice(pk, sk)))
+                self.queue(*_require(self.deps.ledger.notice(pk, sk)))
             else:
                 key, version = self._about(pk, sk)
-                document = _there(_stored_document(self.deps.history, key, version))
+                document = _require(_stored_document(self.deps.history, key, version))
                 self.decide(key, version, document)
 
     def _about(self, pk: str, sk: str) -> tuple[JobKey, int]:
@@ -153,10 +153,10 @@ def _stored_document(history: History, key: JobKey, version: int) -> AuditDocume
     return document
 
 
-def _there(found: T | None) -> T:
-    if found is None:
+def _require(item: T | None) -> T:
+    if item is None:
         raise RejectedEvent("not_found", "the table has no such audit or notice")
-    return found
+    return item
 
 
 def build(
@@ -204,7 +204,7 @@ def wired(
     """The Lambda function with these dependencies; `begin` as in Batch."""
     notifier = Notifier(deps, queues, report, clock)
 
-    def a_batch(record: Any, work: Callable[[Any], None], retries: Any) -> Handler:
+    def make_batch(record: Any, work: Callable[[Any], None], retries: Any) -> Handler:
         return Batch(
             record,
             work,
@@ -215,15 +215,15 @@ def wired(
             begin=begin,
         )
 
-    changes = a_batch(Change, notifier.change, StreamRetries(decisions, undecided))
+    changes = make_batch(Change, notifier.change, StreamRetries(decisions, undecided))
     retries = QueueRetries([decisions], undecided, clock)
-    messages = a_batch(SqsMessage, notifier.message, retries)
+    messages = make_batch(SqsMessage, notifier.message, retries)
 
-    def of_its_source(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    def dispatch_by_source(event: dict[str, Any], context: Any) -> dict[str, Any]:
         from_queue = any(record.get("eventSource") == _QUEUE for record in event["Records"])
         return (messages if from_queue else changes)(event, context)
 
-    return of_its_source
+    return dispatch_by_source
 
 
 handler = entry_point(build)

@@ -96,10 +96,9 @@ class Route(Conditions):
         """Whether it selects jobs; else it selects messages about any."""
         return any((self.family, self.tag, self.account, self.owner, self.kind))
 
-    def matches(self, message: RouteFacts) -> bool:
+    def matches(self, facts: RouteFacts) -> bool:
         """Whether the message matches. Dollars that are not known reach no amount."""
-        is_advice = self.matches_advice(message.rule, message.severity, message.usd)
-        return is_advice and self.selects(message)
+        return self.selects(facts) and self.matches_advice(facts.rule, facts.severity, facts.usd)
 
     def selects(self, job: JobRouteFacts) -> bool:
         """Whether the job matches the conditions about jobs."""
@@ -151,9 +150,9 @@ class Routes:
         """Whether a route asks for a tag, which alone needs the job's own tags."""
         return any(row.tag for row in self.rows)
 
-    def of(self, message: RouteFacts) -> Destination:
+    def of(self, facts: RouteFacts) -> Destination:
         """Where a message goes."""
-        matching = {number: row for number, row in enumerate(self.rows, 1) if row.matches(message)}
+        matching = {number: row for number, row in enumerate(self.rows, 1) if row.matches(facts)}
         if not matching:
             return Destination(self.default)
         names = dict.fromkeys(name for row in matching.values() for name in row.to)

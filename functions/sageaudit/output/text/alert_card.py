@@ -10,7 +10,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
-from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.audit_figures import MessageAudit, for_chat, is_regression
 from sageaudit.domain.alert.decision import FIRST, AlertDecision
 from sageaudit.domain.audit.advised import Worth
@@ -38,7 +37,7 @@ from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.links import links
 from sageaudit.output.text.money import NEAREST, Figure
-from sageaudit.output.text.reason import message_headline, since_last_alert
+from sageaudit.output.text.reason import message_headline, other_steps_words, since_last_alert
 from sageaudit.output.text.untrusted import DOTS, middle
 from sageaudit.output.text.words import assignment, capitalised, counted, setting
 
@@ -66,6 +65,7 @@ def card_of(
     job, findings = audit.job, _findings(audit, decision)
     top = findings[0] if findings else None
     why, step, caveat = _found(top)
+    steps = other_steps_words(decision.other_steps)
     monthly = decision.month is not None and not decision.is_of_run_alone
     name = subject_name(job["family"]) if monthly else short_name(job["family"])
     card = MessageCard(
@@ -79,7 +79,7 @@ def card_of(
             *_cost(audit, top, decision),
             *([CardLine(private(caveat), "Caveat")] if caveat else []),
             *_not_counted(audit, top),
-            *_other_steps(decision.other_steps),
+            *([CardLine(steps, "Other steps")] if steps else []),
         ),
         owner=job["owner"],
         place=_place(job),
@@ -274,21 +274,6 @@ def _step_name(family: str) -> Iterator[CardLine]:
     """The step of a pipeline that the message was sent for."""
     if subject_name(family) != short_name(family):
         yield CardLine(short_name(family, with_group=False), "Step")
-
-
-def _other_steps(steps: Sequence[tuple[str, Month]]) -> Iterator[CardLine]:
-    """What the pipeline's other steps come to in a month."""
-    shown = [f"{short_name(name, with_group=False)} {_month_words(one)}" for name, one in steps]
-    if len(shown) > _FEW:
-        shown[_FEW:] = [f"and {counted(len(shown) - _FEW, 'step')} more"]
-    if shown:
-        yield CardLine("; ".join(shown), "Other steps")
-
-
-def _month_words(month: Month) -> str:
-    amount = month.usd
-    about = str(Figure(amount, rough=NEAREST)) if amount else "dollars not known"
-    return about if month.worth is Worth.COUNTED else about.replace("about", "maybe")
 
 
 def _place(job: JobDocument) -> str:

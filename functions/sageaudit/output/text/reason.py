@@ -1,8 +1,8 @@
-"""The headline of a message: the family's month, a dear run, a correction."""
+"""What a message says beside its finding: the headline, what is new, and the month of other steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC
 from decimal import Decimal
@@ -15,6 +15,7 @@ from sageaudit.domain.alert.decision import AlertDecision, News
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.amounts import of_document
+from sageaudit.output.text.card import short_name
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.money import NEAREST, Figure, usd
@@ -22,6 +23,7 @@ from sageaudit.output.text.words import counted
 
 _UNKNOWN = "an unknown amount"
 _MOST_CHANGES = 4
+_MOST_STEPS = 3
 
 
 class _Verbs(NamedTuple):
@@ -78,6 +80,19 @@ def _month(audit: MessageAudit, decision: AlertDecision, month: Month) -> str:
         ahead = verbs.ahead.format(amount.removeprefix("about "))
         return f"is {again}{now}heading for {ahead}{last}, after {runs}"
     return f"{again}{now}{verbs.month.format(amount)}{last}, {runs}"
+
+
+def other_steps_words(steps: Sequence[tuple[str, Month]]) -> str:
+    """What the pipeline's other steps come to in a month; "" without any."""
+    shown = [f"{short_name(name, with_group=False)} {_month_words(one)}" for name, one in steps]
+    if len(shown) > _MOST_STEPS:
+        shown[_MOST_STEPS:] = [f"and {counted(len(shown) - _MOST_STEPS, 'step')} more"]
+    return "; ".join(shown)
+
+
+def _month_words(month: Month) -> str:
+    about = _rough(month.usd) if month.usd else "dollars not known"
+    return about if month.worth is Worth.COUNTED else about.replace("about", "maybe")
 
 
 def _verbs(month: Month, figures: AlertFigures) -> _Verbs:

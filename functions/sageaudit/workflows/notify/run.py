@@ -22,7 +22,7 @@ its channel's queue: docs/decisions/0024-transactional-outbox.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
 
@@ -83,18 +83,6 @@ def notify(
     raise Throttled("Too many audits of one family are decided at once.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """One version of a run's audit, with what was read of the run before it is decided about."""
-
-    key: JobKey
-    version: int
-    audit: MessageAudit
-    head: AuditSummary
-    past: PastAlerts
-    now: datetime
-
-
 def _try(
     key: JobKey,
     version: int,
@@ -112,40 +100,43 @@ def _try(
     if head is None:
         raise Unavailable("The history answered without the head of a run that it has.")
     past = deps.ledger.past(key, group_key(head.account, head.region, head.family))
-    run = _Run(key, version, audit, head, past, now)
-    last, installed_at = past.last_of_run, deps.installed_at
-    if never := never or why_not_now(version, head, last, installed_at, now):
+    never = never or why_not_now(version, head, past.last_of_run, deps.installed_at, now)
+    if never:
         notification = Notification(no_alert(never))
     else:
-        notification = _alert(run, deps)
+        notification = _alert(version, audit, head, past, deps, now)
     if _is_line_due(version, audit, deps.policy):
-        notification = _with_line(notification, run, deps)
+        notification = _with_line(notification, audit, head, past, deps, now)
     return notification.write(past, version, deps, now)
 
 
-def _alert(run: _Run, deps: NotifyDependencies) -> Notification:
+def _alert(
+    version: int,
+    audit: MessageAudit,
+    head: AuditSummary,
+    past: PastAlerts,
+    deps: NotifyDependencies,
+    now: datetime,
+) -> Notification:
     """The alert, if there is one; a pipeline learns of a step that is advised something."""
-    head, now = run.head, run.now
-    past = run.past.with_step(head.family) if run.audit.advised else run.past
-    case = _read_case(run.audit, head, past, deps, now)
+    past = past.with_step(head.family) if audit.advised else past
+    case = _read_case(audit, head, past, deps, now)
     decision = decide(case, past.last_of_run)
     if decision.suppressed_because:
         return Notification(decision, past)
-    corrected = _corrected_audit(run.key, decision, deps.history)
+    corrected = _corrected_audit(head.key, decision, deps.history)
     decision = with_details(decision, case, corrected)
     is_worse = decision.kind is AlertKind.WORSE
-    shown = run.audit.without_silenced(case.advices, head, is_worse=is_worse)
+    shown = audit.without_silenced(case.advices, head, is_worse=is_worse)
     card = card_of(shown, decision, deps.place)
-    facts = _route_facts(shown, card, decision, run.key, deps)
+    facts = _route_facts(shown, card, decision, head.key, deps)
     to = _destination(decision, facts, deps.policy)
-    alert = Alert(
-        past.run, head.family, decision.kind, run.version, shown.figures, now, to.channels
-    )
+    kind, figures = decision.kind, shown.figures
+    alert = Alert(past.run, head.family, kind, version, figures, now, to.channels)
+    new_past = past.with_alerts(alert, alerts_by(case, decision, alert))
     # what is in no open advice is never held, since nobody would find it
     post = Post(to, card, facts.usd, may_wait=not decision.is_of_run_alone)
-    return Notification(
-        decision, past.with_alerts(alert, alerts_by(case, decision, alert)), alert=post
-    )
+    return Notification(decision, new_past, alert=post)
 
 
 def _read_case(
@@ -249,23 +240,30 @@ def _is_line_due(version: int, audit: MessageAudit, policy: Policy) -> bool:
     return version == FIRST_VERSION and policy.has_job_lines and not audit.is_in_roll_up
 
 
-def _with_line(notification: Notification, run: _Run, deps: NotifyDependencies) -> Notification:
+def _with_line(
+    notification: Notification,
+    audit: MessageAudit,
+    head: AuditSummary,
+    past: PastAlerts,
+    deps: NotifyDependencies,
+    now: datetime,
+) -> Notification:
     """With the line about the job, for the channels that ask for one and have no alert about it.
 
     It is written whatever the figures are. What later versions change is for alerts.
     """
-    if why_too_old(run.head.ended_at, deps.installed_at(), run.now):
+    if why_too_old(head.ended_at, deps.installed_at(), now):
         return notification
-    job, last = run.audit.job, (notification.new_past or run.past).last_of_run
+    job, last = audit.job, (notification.new_past or past).last_of_run
     facts = JobRouteFacts(
-        job["account"], job["family"], _tags(run.key, deps), job["owner"], job["kind"]
+        job["account"], job["family"], _tags(head.key, deps), job["owner"], job["kind"]
     )
     asking = deps.policy.job_line_channels(facts)
     channels = tuple(name for name in asking if not last or name not in last.channels)
-    if not channels or deps.ledger.has_line(run.key):
+    if not channels or deps.ledger.has_line(head.key):
         return notification
-    children = _count_children(run.head, deps.history) if run.audit.is_rollup else None
-    card, usd = job_line(run.audit, children), run.audit.figures.usd
+    children = _count_children(head, deps.history) if audit.is_rollup else None
+    card, usd = job_line(audit, children), audit.figures.usd
     return replace(notification, line=Post(Destination(channels), card, usd))
 
 
