@@ -1,4 +1,4 @@
-"""What a message says beside its finding: the headline, what is new, and the month of other steps."""
+"""What a message says beside its finding: the headline, what is new, and other steps' months."""
 
 from __future__ import annotations
 
