@@ -55,12 +55,12 @@ from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import Malformed, RejectedEvent
+from sageaudit.errors import Malformed, RejectedEvent, reading
 from sageaudit.output.text.commands import HistoryPlace
-from sageaudit.ports import Queue
+from sageaudit.ports import History, Queue
 from sageaudit.settings import NotifySettings
-from sageaudit.workflows.notify.decide import notify, stored_audit
-from sageaudit.workflows.notify.posts import NotifyDependencies
+from sageaudit.workflows.notify.notification import NotifyDependencies
+from sageaudit.workflows.notify.run import notify
 
 _STOP_BEFORE_MS = (RESERVE_S + 15) * 1000
 """Below this remaining time, no further record is started."""
@@ -95,10 +95,10 @@ class Notifier(Struct, frozen=True):
             pk, sk = read_letter(message.body)
             if sk.startswith(NOTICE_PREFIX):
                 self.report.about(**about_notice(pk, sk))
-                self.queue(*_there(self.deps.ledger.notice(pk, sk)))
+                self.queue(*_require(self.deps.ledger.notice(pk, sk)))
             else:
                 key, version = self._about(pk, sk)
-                document = _there(stored_audit(self.deps.history, key, version))
+                document = _require(_stored_document(self.deps.history, key, version))
                 self.decide(key, version, document)
 
     def _about(self, pk: str, sk: str) -> tuple[JobKey, int]:
@@ -109,15 +109,16 @@ class Notifier(Struct, frozen=True):
 
     def decide(self, key: JobKey, version: int, document: AuditDocument) -> None:
         """Decides whether a new audit is notified. Raises Malformed or AwsError."""
-        decision = notify(key, version, document, self.deps, now=self.clock())
-        for channel in decision.held:
+        notification = notify(key, version, document, self.deps, now=self.clock())
+        decision = notification.decision
+        for channel in notification.held:
             self.report.count("MessagesHeld", channel=channel)
-        if decision.lines:
-            self.report.info("line", to=decision.lines)
-        if decision.quiet:
-            self.report.info("quiet", reason=decision.quiet)
+        if notification.line:
+            self.report.info("line", to=notification.line.to.channels)
+        if notification.alert is None:
+            self.report.info("quiet", reason=decision.suppressed_because)
             return
-        advice, to = decision.advice.id if decision.advice else None, decision.to
+        advice, to = decision.advice.id if decision.advice else None, notification.alert.to
         named = {"to": to.channels, "routes": to.routes}
         self.report.info("notified", kind=decision.kind, why=decision.why, advice=advice, **named)
         if self.deps.policy.routes.rows and not to.routes:
@@ -142,10 +143,19 @@ def _malformed_is_rejected() -> Iterator[None]:
         raise RejectedEvent("malformed_audit", str(error)) from error
 
 
-def _there(found: T | None) -> T:
-    if found is None:
+def _stored_document(history: History, key: JobKey, version: int) -> AuditDocument | None:
+    """A version's document; None where there is none. Raises Malformed or AwsError."""
+    with reading("document"):
+        document = history.audit(key, version)
+    if document is not None and not isinstance(document, dict):
+        raise Malformed("document", "is not an object")
+    return document
+
+
+def _require(item: T | None) -> T:
+    if item is None:
         raise RejectedEvent("not_found", "the table has no such audit or notice")
-    return found
+    return item
 
 
 def build(
@@ -193,7 +203,7 @@ def wired(
     """The Lambda function with these dependencies; `begin` as in Batch."""
     notifier = Notifier(deps, queues, report, clock)
 
-    def a_batch(record: Any, work: Callable[[Any], None], retries: Any) -> Handler:
+    def make_batch(record: Any, work: Callable[[Any], None], retries: Any) -> Handler:
         return Batch(
             record,
             work,
@@ -204,15 +214,15 @@ def wired(
             begin=begin,
         )
 
-    changes = a_batch(Change, notifier.change, StreamRetries(decisions, undecided))
+    changes = make_batch(Change, notifier.change, StreamRetries(decisions, undecided))
     retries = QueueRetries([decisions], undecided, clock)
-    messages = a_batch(SqsMessage, notifier.message, retries)
+    messages = make_batch(SqsMessage, notifier.message, retries)
 
-    def of_its_source(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    def dispatch_by_source(event: dict[str, Any], context: Any) -> dict[str, Any]:
         from_queue = any(record.get("eventSource") == _QUEUE for record in event["Records"])
         return (messages if from_queue else changes)(event, context)
 
-    return of_its_source
+    return dispatch_by_source
 
 
 handler = entry_point(build)

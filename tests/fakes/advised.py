@@ -69,14 +69,14 @@ class Family:
             found=found,
             advices=self.decided_by,
             spike=find_cost_spike(run, same_family, policy),
-            alerts=[one for one in self.past.alerts if one.holds],
+            alerts=[one for one in self.past.of_subject if one.holds],
             policy=policy,
             now=now,
             read_from=now - YEAR_BACK,
         )
         last = self.alerts.get(run.job)
         outcome = decide(case, last)
-        if outcome.quiet:
+        if outcome.suppressed_because:
             return None
         version = last.version + 1 if last else 1
         alert = Alert(run.job, run.family, outcome.kind, version, figures, now)

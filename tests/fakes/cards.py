@@ -1,7 +1,7 @@
 """The card of a message, from the audit's whole document."""
 
+from sageaudit.domain.alert.audit_figures import MessageAudit
 from sageaudit.domain.alert.decision import FIRST, AlertDecision
-from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import MessageCard
@@ -12,4 +12,4 @@ def document_card(
     document: AuditDocument, decision: AlertDecision = FIRST, place: HistoryPlace = OWN_HISTORY
 ) -> MessageCard:
     """As `notify` writes it, from the parsed document."""
-    return card_of(MessageSubject.parse(document), decision, place)
+    return card_of(MessageAudit.parse(document), decision, place)

@@ -135,12 +135,12 @@ def _play(works: list[Workload], played: Played, random_: random.Random) -> None
             ended_at = FIRST_DAY + timedelta(days=day, minutes=20 * step)
             run = _run(work, day, ended_at, random_, is_hung=is_hung)
             now = ended_at + timedelta(minutes=5)
-            known = len(subject.past.alerts)
+            known = len(subject.past.of_subject)
             decision = subject.heard(run, now, POLICY)
             played.runs += 1
             if is_hung:
                 played.running.append(now)
-            for alert in subject.past.alerts[known:] if decision else ():
+            for alert in subject.past.of_subject[known:] if decision else ():
                 played.repeats += _is_repeat(alert, run, alerts)
                 alerts.append((now, alert))
             if decision:

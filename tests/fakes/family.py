@@ -14,6 +14,7 @@ from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.rows import head_of
 from sageaudit.adapters.lambda_runtime.records import version_of
+from sageaudit.domain.alert.alert import AlertKind
 from sageaudit.domain.alert.decision import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Entry, RunQuery
@@ -24,8 +25,8 @@ from sageaudit.domain.policy.routes import Routes
 from sageaudit.errors import AwsError
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from sageaudit.workflows.notify.decide import notify
-from sageaudit.workflows.notify.posts import NotifyDependencies
+from sageaudit.workflows.notify.notification import Notification, NotifyDependencies
+from sageaudit.workflows.notify.run import notify
 from tests.fakes.delivering import CHANNELS, PK, RecordingQueue
 from tests.fakes.documents import document, finding, job
 from tests.fakes.families import run_summary
@@ -173,12 +174,19 @@ class WrittenAudit(Struct, frozen=True):
 
 def is_sent(outcome: AlertDecision | AwsError) -> TypeGuard[AlertDecision]:
     """Whether it is a message."""
-    return isinstance(outcome, AlertDecision) and not outcome.quiet
+    return isinstance(outcome, AlertDecision) and not outcome.suppressed_because
+
+
+def is_first(outcome: AlertDecision | AwsError) -> bool:
+    """Whether it is a subject's first message, for which no word says what is new."""
+    if not is_sent(outcome) or outcome.kind is not AlertKind.FIRST:
+        return False
+    return not any((outcome.why, outcome.news, outcome.since_alert, outcome.spike))
 
 
 def is_quiet(outcome: AlertDecision | AwsError) -> TypeGuard[AlertDecision]:
     """Whether it was decided to send none."""
-    return isinstance(outcome, AlertDecision) and bool(outcome.quiet)
+    return isinstance(outcome, AlertDecision) and bool(outcome.suppressed_because)
 
 
 class FamilyStory:
@@ -194,6 +202,8 @@ class FamilyStory:
         self.installed_at: datetime | None = None
         self.messages: list[Message] = []
         self.handed: set[tuple[str, str]] = set()
+        self.notification: Notification | None = None
+        """What was done about the audit that was decided about last."""
 
     def _newest(self, run: str) -> int:
         return self.history.newest(version_of(run, "AUDIT#00001")[0])
@@ -215,9 +225,11 @@ class FamilyStory:
         """One delivery of an audit; its notices are queued."""
         try:
             deps = self.dependencies()
-            return notify(audit.key, audit.version, audit.document, deps, now=now)
+            self.notification = notify(audit.key, audit.version, audit.document, deps, now=now)
         except AwsError as error:
             return error
+        else:
+            return self.notification.decision
         finally:
             self.hand_on(now)
 

@@ -5,10 +5,11 @@ certain of it: "about" an estimate, "or more" a lower bound, "up to" an upper bo
 range, "unknown".
 """
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, cast
+
+from msgspec import Struct, field
 
 from sageaudit.domain.audit.bill_document import BillDocument
 from sageaudit.domain.audit.document import AuditDocument
@@ -112,8 +113,7 @@ JOBS: dict[str, AuditDocument] = {
 """What one job cost and what an audit found in it."""
 
 
-@dataclass(frozen=True)
-class Scenario:
+class Scenario(Struct, frozen=True):
     """Jobs of one week and of the week before, and the right figures.
 
     `rule`: the dollars of the one rule that found something. `change`: how much more the jobs cost

@@ -108,7 +108,7 @@ def main() -> None:
     from sageaudit.adapters.aws.sagemaker import SageMakerJobs  # noqa: PLC0415
     from sageaudit.adapters.prices import packaged  # noqa: PLC0415
     from sageaudit.adapters.prices.sources import offline_markets  # noqa: PLC0415
-    from sageaudit.domain.alert.audit_figures import why_never  # noqa: PLC0415
+    from sageaudit.domain.alert.audit_figures import MessageAudit, why_never  # noqa: PLC0415
     from sageaudit.domain.job.event import JobEnded, job_ended  # noqa: PLC0415
     from sageaudit.domain.job.kinds import JobKind  # noqa: PLC0415
     from sageaudit.domain.job.listed import Period  # noqa: PLC0415
@@ -168,8 +168,8 @@ def main() -> None:
                 "found": swept.found,
                 "sent_first": swept.sent_first,
                 "families": sorted({child["job"]["family"] for child in children} | {arn}),
-                "child_messages": [why_never(child) for child in children],
-                "message": why_never(rollup),
+                "child_messages": [why_never(MessageAudit.parse(child)) for child in children],
+                "message": why_never(MessageAudit.parse(rollup)),
                 "is_sum": rollup["lost_usd"]
                 == sum(child["lost_usd"] for child in children if child["lost_usd"]),
                 "lost": bool(rollup["lost_usd"]),

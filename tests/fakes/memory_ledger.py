@@ -42,8 +42,8 @@ class MemoryAlertLedger:
     def _past(self, run: str, group: str) -> PastAlerts:
         empty = PastAlerts(run, group)
         known = self._groups.get(group, empty)
-        last = self._runs.get(run, empty).last
-        return replace(known, run=run, last=last)
+        last = self._runs.get(run, empty).last_of_run
+        return replace(known, run=run, last_of_run=last)
 
     def hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """The messages of one clock hour."""
@@ -65,9 +65,10 @@ class MemoryAlertLedger:
     ) -> bool:
         """All or nothing, if nobody has written since."""
         known = self._past(before.run, before.group)
-        if known.last != before.last or (after is not before and known != before):
+        seen, last = before.last_of_run, after.last_of_run
+        if known.last_of_run != seen or (after is not before and known != before):
             return False
-        alert = after.last if after.last is not before.last else None
+        alert = last if last is not seen else None
         version = alert.version if alert else 1
         if alert and self._newest(after.run) > version:
             return False

@@ -14,8 +14,8 @@ from rich.console import Console
 from sageaudit.domain.advice.comparison import CostSpike
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
+from sageaudit.domain.alert.audit_figures import MessageAudit
 from sageaudit.domain.alert.decision import AlertDecision, News
-from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
@@ -72,7 +72,7 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
     before["bill"] = {**before["bill"], "total_usd": Decimal(440)}
     gpu_idle = documents.finding(rule="gpu-idle", saving_usd=Decimal(410))
     before["findings"] = [gpu_idle, *before["findings"]]
-    again = replace(_due(), after=after)
+    again = replace(_due(), since_alert=after)
     failed = "failed-spend"
     return {
         "two-findings": (documents.document(), _due()),
@@ -85,7 +85,10 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
         "second-more-severe": (
             documents.lost_document(),
             replace(
-                _due(failed, "612"), kind=AlertKind.WORSE, why="its month is high now", after=after
+                _due(failed, "612"),
+                kind=AlertKind.WORSE,
+                why="its month is high now",
+                since_alert=after,
             ),
         ),
         "came-back": (
@@ -99,18 +102,20 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
         ),
         "cost-spike": (
             documents.dearer_document(),
-            AlertDecision(
-                AlertKind.COST_SPIKE, worth=None, spike=CostSpike(Decimal(24), Decimal(182))
-            ),
+            AlertDecision(AlertKind.COST_SPIKE, spike=CostSpike(Decimal(24), Decimal(182))),
         ),
         "trial": (documents.trial_document(), _due("spot-not-used", "60", Worth.TRIAL, runs=9)),
         "correction": (
             documents.document(),
-            AlertDecision(AlertKind.CORRECTION, corrects=last, before=MessageSubject.parse(before)),
+            AlertDecision(
+                AlertKind.CORRECTION,
+                since_alert=last,
+                corrected_audit=MessageAudit.parse(before),
+            ),
         ),
         "correction-to-nothing": (
             documents.document(findings=[], avoidable_usd=Decimal(0)),
-            AlertDecision(AlertKind.CORRECTION, corrects=last),
+            AlertDecision(AlertKind.CORRECTION, since_alert=last),
         ),
         "provisional": (provisional, _due()),
         "pipeline-step": (_step(), replace(_due(), other_steps=_other_steps())),

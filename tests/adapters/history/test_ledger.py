@@ -103,10 +103,10 @@ def test_an_alert_comes_back_as_it_was_written(alerts: AlertLedger) -> None:
     assert alerts.past(key("a"), "f") == first
     second = written(alerts, "b", UNKNOWN, 3)
     assert second is not None
-    assert second.alerts == (one("a"), one("b", 3, UNKNOWN))
+    assert second.of_subject == (one("a"), one("b", 3, UNKNOWN))
     assert alerts.past(key("b"), "f") == second
-    assert alerts.past(key("a"), "f") == replace(second, run=RUN_A, last=last("a"))
-    assert alerts.past(key("c"), "g").last is None
+    assert alerts.past(key("a"), "f") == replace(second, run=RUN_A, last_of_run=last("a"))
+    assert alerts.past(key("c"), "g").last_of_run is None
 
 
 def test_its_notices_are_there_with_it(alerts: AlertLedger) -> None:
@@ -156,7 +156,7 @@ def test_what_was_written_since_is_not_overwritten(alerts: AlertLedger) -> None:
         late = past.with_alerts(last("a", 2), [one("a", 2)])
         assert not alerts.write(past, late, {"late": "{}"}, NOON)
     assert alerts.past(key("a"), "f") == first
-    assert alerts.past(key("b"), "f").last is None
+    assert alerts.past(key("b"), "f").last_of_run is None
     assert alerts.notice(f"ALERT#{RUN_A}", "NOTICE#00002#late") is None
 
 
@@ -165,12 +165,12 @@ def test_a_correction_takes_the_place_of_what_it_corrects(alerts: AlertLedger) -
     written(alerts, "a")
     past = alerts.past(key("a"), "f")
     assert alerts.write(past, past.with_alerts(last("a", 2, UNKNOWN), []), BODIES, NOON)
-    assert alerts.past(key("a"), "f").alerts == (one("a", 2, UNKNOWN),)
+    assert alerts.past(key("a"), "f").of_subject == (one("a", 2, UNKNOWN),)
     past = alerts.past(key("b"), "f")
     many = [one("b"), replace(one("b"), kind=AlertKind.COST_SPIKE, worth=None)] * 50
     assert alerts.write(past, past.with_alerts(last("b"), many), BODIES, NOON)
-    assert alerts.past(key("b"), "f").alerts == tuple(many)
-    assert alerts.past(key("a"), "f").last == last("a", 2, UNKNOWN)
+    assert alerts.past(key("b"), "f").of_subject == tuple(many)
+    assert alerts.past(key("a"), "f").last_of_run == last("a", 2, UNKNOWN)
 
 
 def test_any_text_can_be_a_family_or_a_run(alerts: AlertLedger) -> None:
@@ -178,8 +178,8 @@ def test_any_text_can_be_a_family_or_a_run(alerts: AlertLedger) -> None:
     long = "😀" * 1_000
     for name in (f"{long}a", f"{long}b", ""):
         assert written(alerts, f"{name} run", group=name) is not None
-    assert alerts.past(key(f"{long}a run"), f"{long}b").last == last(f"{long}a run")
-    assert alerts.past(key(f"{long}c run"), f"{long}c").last is None
+    assert alerts.past(key(f"{long}a run"), f"{long}b").last_of_run == last(f"{long}a run")
+    assert alerts.past(key(f"{long}c run"), f"{long}c").last_of_run is None
 
 
 def test_no_alert_is_written_about_a_version_that_has_a_newer_one(client: Any, table: str) -> None:

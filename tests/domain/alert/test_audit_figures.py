@@ -7,9 +7,9 @@ import pytest
 
 from sageaudit.domain.alert.alert import AlertFigures
 from sageaudit.domain.alert.audit_figures import (
+    MessageAudit,
     advised_in,
     counted_findings,
-    figures_of,
     why_never,
     worst,
 )
@@ -30,6 +30,7 @@ from tests.fakes.documents import (
     unauditable_document,
 )
 
+parse = MessageAudit.parse
 EXEMPT = {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}
 
 
@@ -44,32 +45,34 @@ EXEMPT = {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}
 )
 def test_what_never_has_a_message_is_named(audit: AuditDocument, reason: str | None) -> None:
     """Whatever its figures."""
-    assert why_never(audit) == reason
+    assert why_never(parse(audit)) == reason
 
 
 def test_figures_are_as_they_are_shown() -> None:
     """To the cent; a job with idle hours alone has no dollars."""
-    assert figures_of(document()) == AlertFigures(Severity.HIGH, Decimal("2.04"), Decimal("0.00"))
-    perhaps = figures_of(perhaps_lost_document())
+    assert parse(document()).figures == AlertFigures(
+        Severity.HIGH, Decimal("2.04"), Decimal("0.00")
+    )
+    perhaps = parse(perhaps_lost_document()).figures
     assert (perhaps.usd, perhaps.perhaps_usd, perhaps.at_stake_usd) == (0, *[Decimal("4.55")] * 2)
-    idle = figures_of(idle_document())
+    idle = parse(idle_document()).figures
     assert (idle.has_dollars, idle.usd) == (False, 0)
     assert advised_in(idle_document()) == ()
 
 
 def test_unknown_dollars_are_not_none() -> None:
     """One that is known is the figure; without both there is none."""
-    assert figures_of(not_judged_document()).usd == 0
+    assert parse(not_judged_document()).figures.usd == 0
     neither = document(avoidable_usd=None, lost_usd=None, lost_up_to_usd=None)
-    assert figures_of(neither).usd is None
-    assert figures_of(neither).stands
+    assert parse(neither).figures.usd is None
+    assert parse(neither).figures.stands
 
 
 def test_what_is_accepted_is_what_exempt_findings_would_save() -> None:
     """Possible savings are in no figure."""
     exempt = finding(exempt=EXEMPT, saving_usd=Decimal(0), saving_alone_usd=Decimal("1.50"))
     trial_of_spot = {**exempt, "bucket": "possible"}
-    accepted = figures_of(document(findings=[exempt, trial_of_spot, finding()])).accepted_usd
+    accepted = parse(document(findings=[exempt, trial_of_spot, finding()])).figures.accepted_usd
     assert accepted == Decimal("1.50")
 
 
@@ -89,14 +92,14 @@ def test_what_is_accepted_is_what_exempt_findings_would_save() -> None:
 )
 def test_findings_that_do_not_count(overrides: dict[str, Any]) -> None:
     """Guard-rails, trials, notes, exempted and covered findings alone count for nothing."""
-    assert counted_findings(document(findings=[finding(**overrides)])) == ()
+    assert counted_findings([finding(**overrides)]) == ()
 
 
 def test_children_of_other_parents_have_messages() -> None:
     """Labeling jobs and monitoring schedules are not audited: their jobs speak for themselves."""
     for word in ("labeling-job", "monitoring-schedule", "training-job"):
         child = job(parent=TUNING_ARN.replace("hyper-parameter-tuning-job", word))
-        assert why_never(document(job=child)) is None
+        assert why_never(parse(document(job=child))) is None
 
 
 @pytest.mark.parametrize("kind", [kind for kind in JobKind if kind.row.rollup])
@@ -105,14 +108,14 @@ def test_the_jobs_of_a_roll_up_have_no_message(kind: JobKind) -> None:
     parent = TUNING_ARN.replace("hyper-parameter-tuning-job", kind.row.arn_word)
     for launched in BILLED_KINDS:
         child = document(job=job(kind=launched.value, parent=parent))
-        assert why_never(child) == f"child of {kind.row.with_article}"
+        assert why_never(parse(child)) == f"child of {kind.row.with_article}"
 
 
 def test_a_rollup_has_a_message() -> None:
     """A tuning job speaks for its trials: its own findings are their sums."""
     audit = rollup_document()
-    assert why_never(audit) is None
-    assert [one["saving_usd"] for one in counted_findings(audit)] == [Decimal("3.80")]
+    assert why_never(parse(audit)) is None
+    assert [one["saving_usd"] for one in parse(audit).counted] == [Decimal("3.80")]
 
 
 def test_biggest_saving_first() -> None:
@@ -124,10 +127,10 @@ def test_biggest_saving_first() -> None:
             type_finding(rule="b", saving_usd=Decimal(3)),
         ]
     )
-    assert [one["rule"] for one in counted_findings(audit)] == ["b", "a", "c"]
+    assert [one["rule"] for one in parse(audit).counted] == ["b", "a", "c"]
 
 
 def test_severity_is_the_worst() -> None:
     """A message is as severe as its worst finding, whichever leads."""
-    assert worst(counted_findings(document())) == "high"
-    assert worst(counted_findings(document(findings=[type_finding()]))) == "medium"
+    assert worst(parse(document()).counted) == "high"
+    assert worst(counted_findings([type_finding()])) == "medium"

@@ -73,7 +73,7 @@ OTHER_TYPES: dict[Any, list[Any]] = {
     fields.section: [[], "x"],
     fields.items: [{}, [1], "ab"],
     fields.text: [5, []],
-    fields.flag: ["true", 1],
+    fields.flag_or_false: ["true", 1],
     fields.known_flag: ["yes"],
     fields.number: [True, "0.5", [], {}],
 }
@@ -94,7 +94,7 @@ def test_null_is_absent() -> None:
     assert fields.section(answer, "a") == {}
     assert fields.items(answer, "a") == []
     assert fields.text(answer, "a") is None
-    assert fields.flag(answer, "a") is False
+    assert fields.flag_or_false(answer, "a") is False
     assert fields.known_flag(answer, "a") is fields.known_flag({}, "a") is None
     assert [fields.known_flag({"a": value}, "a") for value in (True, False)] == [True, False]
     assert fields.text({"KmsKeyId": ""}, "KmsKeyId") is None

@@ -7,7 +7,7 @@ import pytest
 
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy, parse
-from sageaudit.domain.policy.routes import Subject
+from sageaudit.domain.policy.routes import RouteFacts
 from sageaudit.errors import BadPolicy
 from sageaudit.structs import replace
 
@@ -22,7 +22,7 @@ secret = "vision/teams"
 service = "sns"
 topic_arn = "arn:aws:sns:eu-west-1:111122223333:data"
 """
-MESSAGE = Subject(
+MESSAGE = RouteFacts(
     account="111122223333",
     family="training/x",
     tags={"team": "vision"},

@@ -35,7 +35,7 @@ from tests.fakes.documents import (
 from tests.fakes.hostile import documents, whole_documents
 from tests.golden.regenerate import messages
 
-DEAR = AlertDecision(AlertKind.COST_SPIKE, worth=None, spike=CostSpike(Decimal(24), Decimal(182)))
+DEAR = AlertDecision(AlertKind.COST_SPIKE, spike=CostSpike(Decimal(24), Decimal(182)))
 LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
 
 

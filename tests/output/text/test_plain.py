@@ -8,8 +8,8 @@ from hypothesis import given
 
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
+from sageaudit.domain.alert.audit_figures import MessageAudit
 from sageaudit.domain.alert.decision import AlertDecision
-from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
@@ -34,7 +34,7 @@ def test_a_long_subject_loses_what_to_do() -> None:
     assert step not in message(document_card(audit))["subject"]
     figures = AlertFigures(Severity.HIGH, Decimal(10**12), Decimal(10**12), Decimal(10**12))
     last = alert(figures)
-    subject = message(document_card(audit, AlertDecision(AlertKind.CORRECTION, corrects=last)))[
+    subject = message(document_card(audit, AlertDecision(AlertKind.CORRECTION, since_alert=last)))[
         "subject"
     ]
     assert len(subject) == 99
@@ -46,7 +46,7 @@ def test_a_long_subject_loses_what_to_do() -> None:
 def test_attributes() -> None:
     """A subscription can filter by the month's severity, kind, rule, owner, place and dollars."""
     month = Month(Worth.COUNTED, Decimal(540), Decimal(540), 12)
-    assert attributes_of(MessageSubject.parse(document()), AlertDecision(month=month)) == {
+    assert attributes_of(MessageAudit.parse(document()), AlertDecision(month=month)) == {
         "month_severity": {"type": "String", "value": "high"},
         "job_type": {"type": "String", "value": "training"},
         "rule_ids": {"type": "String.Array", "value": '["SA202", "SA101"]'},
@@ -65,7 +65,7 @@ def test_unknown_has_no_attribute() -> None:
     audit = document(
         job=job(owner=None, account=None, region=None), avoidable_usd=None, lost_usd=None
     )
-    assert set(attributes_of(MessageSubject.parse(audit))) == {
+    assert set(attributes_of(MessageAudit.parse(audit))) == {
         "job_type",
         "rule_ids",
         "judged",
@@ -80,9 +80,9 @@ def test_unknown_has_no_attribute() -> None:
 def test_numbers_a_filter_can_read(amount: str, shown: str) -> None:
     """SNS compares numbers up to a thousand million with five decimals."""
     assert (
-        attributes_of(MessageSubject.parse(document(avoidable_usd=Decimal(amount))))[
-            "avoidable_usd"
-        ]["value"]
+        attributes_of(MessageAudit.parse(document(avoidable_usd=Decimal(amount))))["avoidable_usd"][
+            "value"
+        ]
         == shown
     )
 

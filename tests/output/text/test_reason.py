@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sageaudit.domain.advice.comparison import CostSpike
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind
+from sageaudit.domain.alert.audit_figures import MessageAudit
 from sageaudit.domain.alert.decision import FIRST, AlertDecision, News
-from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
@@ -30,7 +30,7 @@ from tests.fakes.documents import (
 from tests.fakes.hostile import documents, dollars, whole_documents
 from tests.output.text.test_slack import assert_within_limits
 
-parse = MessageSubject.parse
+parse = MessageAudit.parse
 LOW = alert(AlertFigures(Severity.LOW, Decimal(6), Decimal(0)))
 HIGH = alert(AlertFigures(Severity.HIGH, Decimal(412), Decimal(0)))
 UNKNOWN = AlertFigures(Severity.HIGH, None, None)
@@ -94,7 +94,7 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
     assert [
         *since_last_alert(
             parse(document()),
-            AlertDecision(AlertKind.CORRECTION, corrects=HIGH, before=parse(before)),
+            AlertDecision(AlertKind.CORRECTION, since_alert=HIGH, corrected_audit=parse(before)),
         )
     ] == [
         ("We said on 2026-05-20", "$412.00."),
@@ -102,7 +102,7 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
     ]
     nothing = document(findings=[], avoidable_usd=Decimal(0), possible_usd=Decimal(0))
     assert [
-        *since_last_alert(parse(nothing), AlertDecision(AlertKind.CORRECTION, corrects=HIGH))
+        *since_last_alert(parse(nothing), AlertDecision(AlertKind.CORRECTION, since_alert=HIGH))
     ] == [("We said on 2026-05-20", "$412.00. Do not act on it.")]
 
 
@@ -131,7 +131,7 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
     now: AuditDocument, before: Alert, shown: str
 ) -> None:
     """And what it replaces; a severity of the run only where nothing else differs."""
-    notify = AlertDecision(AlertKind.CORRECTION, corrects=before)
+    notify = AlertDecision(AlertKind.CORRECTION, since_alert=before)
     assert reason.message_headline("bert", parse(now), notify) == f"Correction: bert wasted {shown}"
 
 
@@ -191,10 +191,10 @@ def decisions() -> st.SearchStrategy[AlertDecision]:
         month=months,
     )
     dear = st.builds(CostSpike, dollars(), dollars())
-    dear_ones = st.builds(AlertDecision, st.just(AlertKind.COST_SPIKE), worth=st.none(), spike=dear)
+    dear_ones = st.builds(AlertDecision, st.just(AlertKind.COST_SPIKE), spike=dear)
     before = st.none() | documents().map(parse)
     kind = st.just(AlertKind.CORRECTION)
-    corrections = st.builds(AlertDecision, kind, corrects=alerts, before=before)
+    corrections = st.builds(AlertDecision, kind, since_alert=alerts, corrected_audit=before)
     return further_ones | dear_ones | corrections
 
 

@@ -219,12 +219,12 @@ def test_subscriptions_can_leave_the_lines_out() -> None:
     assert json.dumps(notice["payload"]).count(RUN) == 2
 
 
-def test_the_decision_says_which_channels_get_the_line() -> None:
+def test_the_notification_says_which_channels_get_the_line() -> None:
     """Also where there is no alert."""
     story = FamilyStory(ASKED)
-    decision = story.audited(HEALTHY, NOON)
-    assert is_quiet(decision)
-    assert decision.lines == ("slack",)
-    again = story.audited(HEALTHY, NOON)
-    assert is_quiet(again)
-    assert again.lines == ()
+    assert is_quiet(story.audited(HEALTHY, NOON))
+    assert story.notification
+    assert story.notification.line
+    assert story.notification.line.to.channels == ("slack",)
+    assert is_quiet(story.audited(HEALTHY, NOON))
+    assert story.notification.line is None

@@ -75,7 +75,7 @@ def test_a_row_of_the_page_is_what_is_sent(before: str, then: str, message: str)
     outcome = told.audited(then, at)
     if message.startswith("none: "):
         assert is_quiet(outcome)
-        assert message.removeprefix("none: ") in outcome.quiet
+        assert message.removeprefix("none: ") in outcome.suppressed_because
         return
     assert is_sent(outcome)
     [sent] = told.story.messages

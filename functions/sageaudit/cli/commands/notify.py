@@ -25,7 +25,7 @@ from sageaudit.cli.accounts import open_session
 from sageaudit.cli.asking import HistoryOptions
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
-from sageaudit.domain.alert.decision import AlertDecision
+from sageaudit.domain.alert.rule import LOOK_BACK
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.digest import DigestTimes
@@ -43,8 +43,8 @@ from sageaudit.ports import History
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.digest import run as weekly
-from sageaudit.workflows.notify import decide
-from sageaudit.workflows.notify.posts import NotifyDependencies
+from sageaudit.workflows.notify import run as notifying
+from sageaudit.workflows.notify.notification import Notification, NotifyDependencies
 from sageaudit.workflows.recordings.run import audit_recordings
 
 _FORMS: Mapping[str, Service] = {"slack": "slack", "email": "sns", "teams": "teams"}
@@ -122,25 +122,27 @@ def notify(
             head = _recorded(path, policy, history, source)
         else:
             head = find(source.history, Wanted(job or ""))
-        outcome, message, line = _decided(head, history, source, policy)
-    shown = line if message is None or channel in outcome.lines else message
-    written = _written(shown, choice, policy, raw=raw) if shown else None
-    _say_why(outcome, policy, channel)
+        notification = _notification(head, history, source, policy)
+    alert, line = notification.alert, notification.line
+    shown = line if alert is None or (line and channel in line.to.channels) else alert
+    written = _written(shown.card, choice, policy, raw=raw) if shown else None
+    _say_why(notification, policy, channel)
     if send and written:
         _send(written, channel, choice, to, where)
 
 
-def _say_why(outcome: AlertDecision, policy: Policy, channel: str) -> None:
+def _say_why(notification: Notification, policy: Policy, channel: str) -> None:
     """Says why there is a message or none, and which channels get the line about the job."""
-    if outcome.quiet:
-        say(f"no message: {outcome.quiet}")
+    decision = notification.decision
+    if notification.alert is None:
+        say(f"no message: {decision.suppressed_because}")
     else:
-        month = outcome.month
+        month = decision.month
         of_runs = f", {month.runs:,} of its family's runs count" if month else ""
-        say(f"a message: {outcome.kind}{f', {outcome.why}' if outcome.why else ''}{of_runs}")
-        say(_goes_to(outcome.to, policy, channel))
-    if outcome.lines:
-        say(f"the line about each job goes to {', '.join(outcome.lines)}")
+        say(f"a message: {decision.kind}{f', {decision.why}' if decision.why else ''}{of_runs}")
+        say(_goes_to(notification.alert.to, policy, channel))
+    if notification.line:
+        say(f"the line about each job goes to {', '.join(notification.line.to.channels)}")
 
 
 def _written(card: MessageCard, choice: ChannelChoice, policy: Policy, *, raw: bool) -> Payload:
@@ -270,31 +272,30 @@ def _recorded(path: Path, policy: Policy, history: History, source: HistorySourc
     return head
 
 
-def _decided(
+def _notification(
     head: AuditSummary, history: History, source: HistorySource, policy: Policy
-) -> tuple[AlertDecision, MessageCard | None, MessageCard | None]:
-    """What `notify` would decide, with the cards of the message and of the line about the job."""
+) -> Notification:
+    """What `notify` would do about the run, which is not written."""
     document = whole_audit(history, head.key, head.version)
     if document is None:
         raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
-    cards: list[MessageCard] = []
-
-    def keep(card: MessageCard, _: Mapping[str, str]) -> Payload:
-        cards.append(card)
-        return {}
-
     deps = NotifyDependencies(
         history=history,
         ledger=_Previewed(source),
         decisions=source.decisions,
         policy=policy,
-        writers=dict.fromkeys(policy.channels, keep),
+        writers=dict.fromkeys(policy.channels, _write_nothing),
         place=_place(source),
     )
     now = asking.now()
-    now = head.ended_at if head.ended_at <= now - decide.LOOK_BACK else now
-    decided = decide.notify(head.key, head.version, document, deps, now=now)
-    return decided, None if decided.quiet else cards[0], cards[-1] if decided.lines else None
+    now = head.ended_at if head.ended_at <= now - LOOK_BACK else now
+    return notifying.notify(head.key, head.version, document, deps, now=now)
+
+
+def _write_nothing(card: MessageCard, mentions: Mapping[str, str]) -> Payload:
+    """No payload: the card is written for the one channel that is shown."""
+    del card, mentions
+    return {}
 
 
 def _show(payload: Payload, *, raw: bool) -> None:

@@ -130,25 +130,27 @@ class Alert(Struct, frozen=True):
 class PastAlerts(Struct, frozen=True):
     """The alerts that a decision about a run depends on.
 
-    `run` is its partition key. `last`: the run's last alert. `alerts`: the newest ones about its
-    subject, oldest first; `group` is the subject's key. `steps`: of a pipeline, the families that
-    were advised something. `revision` counts the writes of the subject.
+    `run` is its partition key. `last_of_run`: the run's last alert. `of_subject`: the newest ones
+    about its family or pipeline, oldest first; `group` is the key by which these are kept. `steps`:
+    of a pipeline, the families that were advised something. `revision` counts the writes of the
+    family or pipeline.
     """
 
     run: str
     group: str
-    last: Alert | None = None
-    alerts: tuple[Alert, ...] = ()
+    last_of_run: Alert | None = None
+    of_subject: tuple[Alert, ...] = ()
     steps: tuple[str, ...] = ()
     revision: int = 0
 
-    def with_alerts(self, last: Alert, new: Sequence[Alert]) -> PastAlerts:
+    def with_alerts(self, of_run: Alert, new: Sequence[Alert]) -> PastAlerts:
         """With a new alert about the run; one that brings no `new` ones corrects the last one."""
-        alerts = [
-            one.corrected(last) if one.run == self.run and not new else one for one in self.alerts
+        known = [
+            one.corrected(of_run) if one.run == self.run and not new else one
+            for one in self.of_subject
         ]
-        kept = (*alerts, *new)[-_MOST_ALERTS:]
-        return replace(self, last=last, alerts=kept, revision=self.revision + 1)
+        kept = (*known, *new)[-_MOST_ALERTS:]
+        return replace(self, last_of_run=of_run, of_subject=kept, revision=self.revision + 1)
 
     def with_step(self, family: str) -> PastAlerts:
         """With one more step of the pipeline; the same for any other family, and a known step."""

@@ -1,4 +1,4 @@
-"""What of an audit a message may be about: its counted findings and its figures; pure.
+"""An audit as a message needs it: what of it counts, and its figures; pure.
 
 Every audit is stored. A message is sent when someone can act on it and enough money is at stake. A
 job that could not be judged gets none by itself: nobody knows that money is at stake.
@@ -6,15 +6,19 @@ job that could not be judged gets none by itself: nobody knows that money is at 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, cast
 
-from sageaudit.domain.advice.advice import Advice
+from msgspec import Struct
+
+from sageaudit.domain.advice.advice import Advice, State, advice_id
 from sageaudit.domain.alert.alert import AlertFigures
 from sageaudit.domain.audit.advised import Advised, advised_by, dearest
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.bill_document import BillDocument
+from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument, JobDocument
 from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.ref import rollup_of
 from sageaudit.domain.usage.work_share import Unit
@@ -31,52 +35,105 @@ _CENT = Decimal("0.01")
 _REGRESSION = "cost-regression"
 
 
-def figures_of(document: AuditDocument) -> AlertFigures:
-    """The figures that a message about this audit shows."""
-    lost_usd = document["lost_usd"]
-    perhaps_usd = (document["lost_up_to_usd"] or Decimal(0)) - (lost_usd or Decimal(0))
-    return AlertFigures(
-        severity=worst(counted_findings(document)),
-        avoidable_usd=_cents(document["avoidable_usd"]),
-        lost_usd=_cents(lost_usd),
-        perhaps_usd=max(_cents(perhaps_usd) or Decimal(0), Decimal(0)),
-        accepted_usd=_accepted_usd(document),
-    )
+class MessageAudit(Struct, frozen=True):
+    """One version of an audit as a decision and a card need it: its document, parsed once.
+
+    `counted` are the findings that count for a message, and `trials` those that are worth a trial;
+    `own` is what counts of this run alone, also if an earlier run had it. `regressions` say that
+    the run cost more than comparable runs. All lists have the largest saving first. `advised` is
+    what the run is recommended. `shows_idle`: whether its idle hours are worth a line.
+    """
+
+    document: AuditDocument
+    job: JobDocument
+    bill: BillDocument
+    is_rollup: bool
+    figures: AlertFigures
+    counted: tuple[FindingDocument, ...]
+    trials: tuple[FindingDocument, ...]
+    own: tuple[FindingDocument, ...]
+    regressions: tuple[FindingDocument, ...]
+    advised: tuple[Advised, ...]
+    shows_idle: bool
+
+    @classmethod
+    def parse(cls, document: AuditDocument) -> MessageAudit:
+        """Raises KeyError, TypeError or ValueError for a document of another form."""
+        findings = document["findings"]
+        counted, lost_usd = counted_findings(findings), document["lost_usd"]
+        perhaps_usd = (document["lost_up_to_usd"] or Decimal(0)) - (lost_usd or Decimal(0))
+        figures = AlertFigures(
+            severity=worst(counted),
+            avoidable_usd=_cents(document["avoidable_usd"]),
+            lost_usd=_cents(lost_usd),
+            perhaps_usd=max(_cents(perhaps_usd) or Decimal(0), Decimal(0)),
+            accepted_usd=_accepted_usd(findings),
+        )
+        return cls(
+            document=document,
+            job=document["job"],
+            bill=document["bill"],
+            is_rollup=document["rollup"],
+            figures=figures,
+            counted=counted,
+            trials=_trial_findings(findings),
+            own=_own_findings(findings),
+            regressions=tuple(filter(is_regression, findings)),
+            advised=advised_in(document),
+            shows_idle=idle_worth_a_line(document["idle_capacity"]),
+        )
+
+    @property
+    def is_in_roll_up(self) -> bool:
+        """Whether an audited job launched it, whose messages have its dollars."""
+        return rollup_of(self.job["parent"]) is not None
+
+    def without_silenced(
+        self, advices: Mapping[str, Advice], run: AuditSummary, *, is_worse: bool = False
+    ) -> MessageAudit:
+        """The same without what no message about the run includes now, as if the policy accepted
+        it. `advices` are by id. What is silenced is included if it `is_worse`.
+        """
+
+        def silent(advised: Advised) -> Advice | None:
+            advice = advices.get(advice_id(run.account, run.region, run.family, advised))
+            if advice is None or advice.is_open or (is_worse and advice.is_sent_if_worse):
+                return None
+            is_over = advice.state is State.CLOSED and advice.comparison is None
+            return None if is_over else advice
+
+        rest = _without(self.document, silent)
+        return self if rest is self.document else self.parse(rest)
 
 
-def _accepted_usd(document: AuditDocument) -> Decimal:
-    """What its exempt findings would save: true, and accepted by a policy or a tag."""
+def why_never(audit: MessageAudit) -> str | None:
+    """Why no message is sent about this audit, whatever its figures; None where they decide."""
+    if audit.document["unauditable"] is not None:
+        return "unauditable"
+    launched_by = rollup_of(audit.job["parent"])
+    return None if launched_by is None else f"child of {launched_by.kind.row.with_article}"
+
+
+def _accepted_usd(findings: Sequence[FindingDocument]) -> Decimal:
+    """What the exempt findings would save: true, and accepted by a policy or a tag."""
     accepted = (
         finding["saving_alone_usd"] or Decimal(0)
-        for finding in document["findings"]
+        for finding in findings
         if finding["exempt"] and Bucket(finding["bucket"]).counted
     )
     return sum(accepted, Decimal(0))
 
 
-def why_never(document: AuditDocument) -> str | None:
-    """Why no message is sent about this audit, whatever its figures; None where they decide."""
-    if document["unauditable"] is not None:
-        return "unauditable"
-    launched_by = rollup_of(document["job"]["parent"])
-    return None if launched_by is None else f"child of {launched_by.kind.row.with_article}"
-
-
-def is_in_roll_up(document: AuditDocument) -> bool:
-    """Whether an audited job launched it, whose messages have its dollars."""
-    return rollup_of(document["job"]["parent"]) is not None
-
-
-def counted_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
+def counted_findings(findings: Sequence[FindingDocument]) -> tuple[FindingDocument, ...]:
     """The findings that count for a message, the largest saving first."""
-    return tuple(sorted(filter(_counts, document["findings"]), key=_weight))
+    return tuple(sorted(filter(_counts, findings), key=_weight))
 
 
-def trial_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
+def _trial_findings(findings: Sequence[FindingDocument]) -> tuple[FindingDocument, ...]:
     """The findings that are worth a trial, the largest saving first; of an earlier run or not."""
     worth = (
         finding
-        for finding in document["findings"]
+        for finding in findings
         if Bucket(finding["bucket"]) is Bucket.POSSIBLE and finding["in_chat"] and stands(finding)
     )
     return tuple(sorted(worth, key=_weight))
@@ -87,11 +144,11 @@ def advised_in(document: AuditDocument) -> tuple[Advised, ...]:
     return dearest(one for one in map(advised_by, document["findings"]) if one is not None)
 
 
-def own_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
+def _own_findings(findings: Sequence[FindingDocument]) -> tuple[FindingDocument, ...]:
     """What counts of this run alone, the largest saving first; also what an earlier run had."""
     found = (
         finding
-        for finding in document["findings"]
+        for finding in findings
         if finding["in_chat"]
         and stands(finding)
         and Bucket(finding["bucket"]).counted
@@ -105,7 +162,7 @@ def is_regression(finding: FindingDocument) -> bool:
     return finding["rule"] == _REGRESSION and "above_median_usd" in finding["evidence"]
 
 
-def without(document: AuditDocument, silent: Callable[[Advised], Advice | None]) -> AuditDocument:
+def _without(document: AuditDocument, silent: Callable[[Advised], Advice | None]) -> AuditDocument:
     """The audit with the findings exempt whose advice is silent: as if the policy accepted them.
 
     Their dollars leave the sums of avoidable and lost ones. Without one it is the same document.
@@ -181,9 +238,8 @@ def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
     return saving is None, -usd_at_stake, -severity.rank, finding["rule"]
 
 
-def idle_worth_a_line(document: AuditDocument) -> bool:
-    """Whether the idle hours are worth a sentence at all."""
-    figure = document["idle_capacity"]
+def idle_worth_a_line(figure: IdleCapacityDocument | None) -> bool:
+    """Whether the idle hours are worth a sentence at all; None: they are not known."""
     if figure is None:
         return False
     if figure["idle"] <= figure["paid"] * _IDLE_OVER[figure["unit"]]:

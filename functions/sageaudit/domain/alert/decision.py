@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -10,13 +11,13 @@ from msgspec import Struct
 
 from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.advice.comparison import CostSpike
-from sageaudit.domain.advice.month import Month, severity_of
+from sageaudit.domain.advice.month import Month, month_of, severity_of
 from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind
-from sageaudit.domain.alert.subject import MessageSubject
+from sageaudit.domain.alert.audit_figures import MessageAudit
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import Destination
+from sageaudit.structs import replace
 
 AGAIN_AFTER = timedelta(days=30)
 """Until then the same advice has no other message, unless it is worse."""
@@ -36,7 +37,8 @@ class AlertCase(Struct, frozen=True):
 
     `found`: the ids of what this run is advised; `advices`: all of its subject, by id, what counts
     and the most dollars first. `spike`: if it cost more than comparable runs. `alerts`: those of
-    the subject, oldest first. `read_from`: no older run was read.
+    the subject, oldest first. `read_from`: no older run was read. A subject is a family, or all
+    steps of a pipeline.
     """
 
     family: str
@@ -73,39 +75,49 @@ class AlertCase(Struct, frozen=True):
 
 
 class AlertDecision(Struct, frozen=True):
-    """Send a message of a kind; with `quiet`, none for this reason.
+    """Send a message of a kind; with `suppressed_because`, none for this reason.
 
-    `why` says what is new since the alert `after`, in words. A correction `corrects` the run's last
-    alert, which version `before` of the audit caused (None if it cannot be read). `month`: of the
-    subject's open advices of this kind of amount; `advice`: the largest one that the run has, and
-    `saves` what it alone comes to; `other_steps` the months of the pipeline's other steps. `to`:
-    where it goes; the `held` channels have had their most in this hour. `lines`: the channels that
-    get the line about the job, also if it is `quiet`.
+    The rule fills the first seven fields. `why` says in words what is new, and `news` in one of a
+    message that is sent again. `since_alert` is the alert that a second message follows, or that a
+    correction replaces: then the last one of the run. `worth` is the kind of amount: COUNTED of a
+    correction and of a `spike`, which is how much more the run cost than comparable ones.
+
+    `with_details` fills the others, which the card shows, if there is a message. `corrected_audit`
+    is the version that caused the alert which a correction replaces; None if it cannot be read.
+    `month`: of the subject's open advices of this kind of amount; `advice`: the largest one that
+    the run has, and `saves` what it alone comes to; `other_steps`: the months of the pipeline's
+    other steps.
     """
 
     kind: AlertKind = AlertKind.FIRST
     news: News | None = None
     why: str = ""
-    after: Alert | None = None
-    worth: Worth | None = Worth.COUNTED
-    corrects: Alert | None = None
+    since_alert: Alert | None = None
+    worth: Worth = Worth.COUNTED
     spike: CostSpike | None = None
-    quiet: str = ""
-    before: MessageSubject | None = None
+    suppressed_because: str = ""
+    corrected_audit: MessageAudit | None = None
     month: Month | None = None
     saves: Month | None = None
     advice: Advice | None = None
     other_steps: tuple[tuple[str, Month], ...] = ()
-    to: Destination = Destination(())
-    held: tuple[str, ...] = ()
-    lines: tuple[str, ...] = ()
+
+    @property
+    def is_correction(self) -> bool:
+        """Whether it replaces what the run's last alert said."""
+        return self.kind is AlertKind.CORRECTION
+
+    @property
+    def is_of_run_alone(self) -> bool:
+        """Whether it is about this run's dollars, and not about the subject's month."""
+        return self.is_correction or self.spike is not None
 
     @property
     def month_severity(self) -> Severity | None:
         """Of the subject's month, or of what a run cost more; None if neither is known."""
         if self.spike:
             return severity_of(self.spike.more_usd)
-        if self.month and self.month.projected and not self.corrects:
+        if self.month and self.month.projected and not self.is_correction:
             return self.month.severity
         return None
 
@@ -116,4 +128,34 @@ FIRST = AlertDecision()
 
 def no_alert(reason: str) -> AlertDecision:
     """No message, for this reason."""
-    return AlertDecision(quiet=reason)
+    return AlertDecision(suppressed_because=reason)
+
+
+def with_details(
+    decision: AlertDecision, case: AlertCase, corrected_audit: MessageAudit | None
+) -> AlertDecision:
+    """The decision to send a message, with what its card shows."""
+    worth = decision.worth
+    advices = case.open_advices(worth, silenced=decision.kind is AlertKind.WORSE)
+    of_run = case.of_run(advices)
+    return replace(
+        decision,
+        corrected_audit=corrected_audit,
+        month=month_of(advices, worth, case.now),
+        saves=month_of(of_run[:1], worth, case.now) if of_run else None,
+        advice=of_run[0] if of_run else None,
+        other_steps=() if decision.is_of_run_alone else _other_steps(advices, worth, case),
+    )
+
+
+def _other_steps(
+    advices: Sequence[Advice], worth: Worth, case: AlertCase
+) -> tuple[tuple[str, Month], ...]:
+    """The months of the pipeline's other steps, the most dollars first."""
+    families: dict[str, list[Advice]] = defaultdict(list)
+    for advice in advices:
+        if advice.family != case.family:
+            families[advice.family].append(advice)
+    months = {name: month_of(found, worth, case.now) for name, found in families.items()}
+    known = [(name, month) for name, month in months.items() if month.runs]
+    return tuple(sorted(known, key=lambda step: -step[1].projected))

@@ -8,7 +8,7 @@ only to correct it. docs/message-rule.md has the rule as a table, docs/decisions
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 
@@ -23,8 +23,11 @@ from sageaudit.domain.advice.month import (
     severity_of,
 )
 from sageaudit.domain.alert.alert import CHANGED_USD, Alert, AlertFigures, AlertKind, matters
+from sageaudit.domain.alert.audit_figures import MessageAudit, why_never
 from sageaudit.domain.alert.decision import AlertCase, AlertDecision, News, no_alert
 from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
@@ -37,6 +40,10 @@ _APART = timedelta(hours=24)
 """A subject has at most one message of a kind of amount in it, unless it is ten times as much."""
 _UNKNOWN_FROM = Severity.MEDIUM
 """From this severity on, a finding whose dollars are not known has a message. Our choice."""
+FIRST_VERSION = 1
+LOOK_BACK = timedelta(days=30)
+"""A run that ended longer ago has no first message. Our choice."""
+LONG_AGO = "it ended more than 30 days ago"
 NOTHING_FOUND = "no finding worth a message"
 _ANSWERS = {
     Verb.SNOOZE: "snooze",
@@ -45,6 +52,47 @@ _ANSWERS = {
     Verb.REOPEN: "other answer",
 }
 _ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
+
+
+def why_no_alert(version: int, audit: MessageAudit, policy: Policy) -> str | None:
+    """Why a version has no alert, whatever its family is; None if its family decides.
+
+    Most audits end here: neither the history nor the ledger is asked.
+    """
+    if never := why_never(audit):
+        return never
+    cost_usd = audit.bill["total_usd"] or Decimal(0)
+    can_be_spike = cost_usd >= max(policy.dearer_floor_usd, Decimal("0.01"))
+    if version > FIRST_VERSION or audit.advised or can_be_spike:
+        return None
+    unjudged = audit.document["judged"] == Judged.NO
+    return NOTHING_FOUND + (": it could not be judged" if unjudged else "")
+
+
+def why_not_now(
+    version: int,
+    head: AuditSummary,
+    last: Alert | None,
+    installed_at: Callable[[], datetime | None],
+    now: datetime,
+) -> str | None:
+    """Why another version of the run, or its age, leaves nothing to decide.
+
+    `head` is of the run's newest version, and `last` the run's last alert.
+    """
+    if head.version > version:
+        return "a newer version of the audit has taken its place"
+    if last is not None and last.version >= version:
+        return f"version {last.version} was notified"
+    too_old = why_too_old(head.ended_at, installed_at(), now)
+    return None if last is not None and too_old == LONG_AGO else too_old
+
+
+def why_too_old(ended_at: datetime, installed_at: datetime | None, now: datetime) -> str | None:
+    """Why no message is sent about a run that ended then; None of one that may have one."""
+    if installed_at and ended_at < installed_at:
+        return "it ended before sageaudit was installed"
+    return LONG_AGO if ended_at <= now - LOOK_BACK else None
 
 
 def decide(case: AlertCase, last: Alert | None) -> AlertDecision:
@@ -58,7 +106,7 @@ def decide(case: AlertCase, last: Alert | None) -> AlertDecision:
 def alerts_by(case: AlertCase, decision: AlertDecision, sent: Alert) -> list[Alert]:
     """What a message counts as: none for a correction, one for each thing that was due with it."""
     found: list[Alert] = []
-    if decision.kind is AlertKind.CORRECTION:
+    if decision.is_correction:
         return found
     if decision.spike is not None:
         found.append(replace(sent, kind=AlertKind.COST_SPIKE, amount=decision.spike.more_usd))
@@ -67,7 +115,7 @@ def alerts_by(case: AlertCase, decision: AlertDecision, sent: Alert) -> list[Ale
 
 
 def _alert_of(case: AlertCase, decision: AlertDecision, sent: Alert) -> Alert:
-    worth = decision.worth or Worth.COUNTED
+    worth = decision.worth
     advices = case.open_advices(worth, silenced=decision.kind is AlertKind.WORSE)
     month = month_of(advices, worth, case.now)
     return replace(
@@ -92,7 +140,7 @@ def _spike_due(case: AlertCase) -> AlertDecision | None:
     before = next((one for one in spikes if one.family == case.family), None)
     if before and case.is_recent(before) and found.more_usd < TIMES * before.amount:
         return None
-    return AlertDecision(AlertKind.COST_SPIKE, worth=None, spike=found)
+    return AlertDecision(AlertKind.COST_SPIKE, spike=found)
 
 
 def _advice_due(worth: Worth, case: AlertCase) -> AlertDecision | None:
@@ -105,7 +153,7 @@ def _advice_due(worth: Worth, case: AlertCase) -> AlertDecision | None:
         advices = [one for one in case.open_advices(worth, silenced=True) if one.id in known]
         month = month_of(advices, worth, case.now)
         if why := _what_is_worse(month, before, is_apart=case.now - before.at >= _APART):
-            return AlertDecision(AlertKind.WORSE, why=why, after=before, worth=worth)
+            return AlertDecision(AlertKind.WORSE, why=why, since_alert=before, worth=worth)
     of_run = case.of_run(case.open_advices(worth))
     month = month_of(case.open_advices(worth), worth, case.now)
     is_enough = month.total >= floor_of(worth, case.policy)
@@ -219,7 +267,7 @@ def _correction(figures: AlertFigures, last: Alert, policy: Policy) -> AlertDeci
     is_known = before.usd is not None and figures.usd is not None
     if is_known and Decimal(0) < fell_usd <= accepted_since_usd + CHANGED_USD:
         return no_alert("the last figure stands; a policy or tag accepts it now")
-    return AlertDecision(AlertKind.CORRECTION, worth=None, corrects=last)
+    return AlertDecision(AlertKind.CORRECTION, since_alert=last)
 
 
 REASONS: tuple[Callable[[AlertCase], AlertDecision | None], ...] = (

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from sageaudit.domain.audit.finding_document import finding_document, has_open_trial
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.counterfactual import Savings
 from sageaudit.domain.bill.finding import (
@@ -78,7 +79,8 @@ class Judgement(Struct, frozen=True):
         unseen = not self.answered and not savings.avoidable_usd
         if self.judged is Judged.NO or unseen or open_sum:
             savings = replace(savings, avoidable_usd=None)
-        if not savings.possible_usd and (self.judged is Judged.NO or _open_trials(savings)):
+        open_trial = has_open_trial(map(finding_document, savings.findings))
+        if not savings.possible_usd and (self.judged is Judged.NO or open_trial):
             savings = replace(savings, possible_usd=None)
         if Bucket.LOST in open_ended and not savings.lost_usd:
             savings = replace(savings, lost_usd=None, lost_up_to_usd=None)
@@ -135,14 +137,6 @@ def _seen_in_part(usage: Measurements, waste: Sequence[Outcome]) -> bool:
     recorded = any(metric is not Metric.DISK for metric in usage.series)
     enough = usage.minutes >= MIN_ACTIVE_MINUTES and not codes & _TOO_LITTLE
     return bool(codes) and recorded and enough
-
-
-def _open_trials(savings: Savings) -> bool:
-    """Whether something is worth a trial whose dollars are not known."""
-    return any(
-        finding.stands and finding.found.bucket is Bucket.POSSIBLE and finding.saving_usd is None
-        for finding in savings.findings
-    )
 
 
 def _without_figure(savings: Savings) -> list[Finding]:

@@ -81,7 +81,11 @@ def purchase(answer: Answer, resources: Answer, chosen: tuple[InstanceGroup, ...
         return Purchase.SERVERLESS
     if fields.text(resources, "TrainingPlanArn") or any(isinstance(p, list) and p for p in plans):
         return Purchase.TRAINING_PLAN
-    return Purchase.SPOT if fields.flag(answer, "EnableManagedSpotTraining") else Purchase.ON_DEMAND
+    return (
+        Purchase.SPOT
+        if fields.flag_or_false(answer, "EnableManagedSpotTraining")
+        else Purchase.ON_DEMAND
+    )
 
 
 def training_image(answer: Answer) -> str | None:
@@ -232,7 +236,7 @@ def uploads(answer: Answer) -> tuple[Upload, ...]:
     found = []
     for item in fields.items(fields.section(answer, "ProcessingOutputConfig"), "Outputs"):
         mode = at("S3Output.S3UploadMode", fields.text)(item)
-        own = fields.flag(item, "AppManaged")
+        own = fields.flag_or_false(item, "AppManaged")
         found.append(Upload(fields.text(item, "OutputName") or "output", None if own else mode))
     return tuple(found)
 

@@ -70,7 +70,7 @@ def has(answer: Mapping[str, Any], key: str) -> bool:
     return bool(answer.get(key))
 
 
-def flag(answer: Mapping[str, Any], key: str) -> bool:
+def flag_or_false(answer: Mapping[str, Any], key: str) -> bool:
     """A boolean, False when absent."""
     return bool(known_flag(answer, key))
 

@@ -126,7 +126,7 @@ def restored(section: Mapping[str, Any]) -> Hints:
     distribution, schedule = fields.text(section, "distribution"), fields.text(section, "schedule")
     flags = [name for name, plain in asdict(Hints()).items() if plain is False]
     return Hints(
-        **{name: fields.flag(section, name) for name in flags},
+        **{name: fields.flag_or_false(section, name) for name in flags},
         distribution=distribution if distribution in DISTRIBUTIONS else None,
         loader_workers=fields.count(section, "loader_workers", most=_MOST_WORKERS),
         schedule=schedule if schedule in _SCHEDULES else None,

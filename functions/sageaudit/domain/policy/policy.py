@@ -27,7 +27,7 @@ from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.require import Requirement
 from sageaudit.domain.policy.routes import (
     ChannelChoice,
-    JobSubject,
+    JobRouteFacts,
     Routes,
     own_topic,
     parse_channels,
@@ -169,7 +169,7 @@ class Policy(Struct, frozen=True):
         of_channels = any(channel.every_job for channel in self.channels.values())
         return of_channels or any(row.every_job for row in self.routes.rows)
 
-    def job_line_channels(self, job: JobSubject) -> tuple[str, ...]:
+    def job_line_channels(self, job: JobRouteFacts) -> tuple[str, ...]:
         """The channels that get a line about this job, each once."""
         own = (name for name, channel in self.channels.items() if channel.every_job)
         routes = (row for row in self.routes.rows if row.every_job and row.selects(job))

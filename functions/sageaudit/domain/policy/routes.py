@@ -56,7 +56,7 @@ class ChannelChoice(Struct, frozen=True):
     every_job: bool = False
 
 
-class JobSubject(Struct, frozen=True):
+class JobRouteFacts(Struct, frozen=True):
     """What the routes ask of the job that a message is about."""
 
     account: str | None
@@ -66,7 +66,7 @@ class JobSubject(Struct, frozen=True):
     kind: str
 
 
-class Subject(JobSubject, frozen=True):
+class RouteFacts(JobRouteFacts, frozen=True):
     """What the routes ask of a message. `usd` is a month's, None where it is not known."""
 
     rule: str
@@ -93,11 +93,11 @@ class Route(Conditions, frozen=True):
         """Whether it selects jobs; else it selects messages about any."""
         return any((self.family, self.tag, self.account, self.owner, self.kind))
 
-    def matches(self, one: Subject) -> bool:
+    def matches(self, facts: RouteFacts) -> bool:
         """Whether the message matches. Dollars that are not known reach no amount."""
-        return self.selects(one) and self.matches_advice(one.rule, one.severity, one.usd)
+        return self.selects(facts) and self.matches_advice(facts.rule, facts.severity, facts.usd)
 
-    def selects(self, job: JobSubject) -> bool:
+    def selects(self, job: JobRouteFacts) -> bool:
         """Whether the job matches the conditions about jobs."""
         return (
             self.matches_job(job.account, job.family, job.tags)
@@ -145,9 +145,9 @@ class Routes(Struct, frozen=True):
         """Whether a route asks for a tag, which alone needs the job's own tags."""
         return any(row.tag for row in self.rows)
 
-    def of(self, message: Subject) -> Destination:
+    def of(self, facts: RouteFacts) -> Destination:
         """Where a message goes."""
-        matching = {number: row for number, row in enumerate(self.rows, 1) if row.matches(message)}
+        matching = {number: row for number, row in enumerate(self.rows, 1) if row.matches(facts)}
         if not matching:
             return Destination(self.default)
         names = dict.fromkeys(name for row in matching.values() for name in row.to)

@@ -178,7 +178,7 @@ def _children(document: AuditDocument, console: Console) -> Table | None:
 
 
 def _child(audit: AuditDocument) -> dict[str, str]:
-    top, found = counted_findings(audit), of_document(audit)
+    top, found = counted_findings(audit["findings"]), of_document(audit)
     return {
         "Job": middle(terminal(audit["job"]["name"]), _NAME),
         "Status": terminal(audit["job"]["status"]),

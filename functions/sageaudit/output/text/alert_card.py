@@ -10,18 +10,14 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
-from sageaudit.domain.advice.month import Month
-from sageaudit.domain.alert.audit_figures import (
-    for_chat,
-    is_regression,
-)
+from sageaudit.domain.alert.audit_figures import MessageAudit, for_chat, is_regression
 from sageaudit.domain.alert.decision import FIRST, AlertDecision
-from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.bill_document import gaps
-from sageaudit.domain.audit.document import AuditDocument, JobDocument
+from sageaudit.domain.audit.document import JobDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.card import (
     CODE,
@@ -41,8 +37,7 @@ from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.links import links
 from sageaudit.output.text.money import NEAREST, Figure
-from sageaudit.output.text.notes import kind_label
-from sageaudit.output.text.reason import message_headline, since_last_alert
+from sageaudit.output.text.reason import message_headline, other_steps_words, since_last_alert
 from sageaudit.output.text.untrusted import DOTS, middle
 from sageaudit.output.text.words import assignment, capitalised, counted, setting
 
@@ -62,46 +57,46 @@ LOOK_AT_CHANGES = "look at what changed"
 
 
 def card_of(
-    subject: MessageSubject, decision: AlertDecision = FIRST, place: HistoryPlace = OWN_HISTORY
+    audit: MessageAudit, decision: AlertDecision = FIRST, place: HistoryPlace = OWN_HISTORY
 ) -> MessageCard:
     """The card of an audit, about the advice that its message is due for. `place`: the history
     that its commands ask.
     """
-    document, findings = subject.document, _findings(subject, decision)
-    job = document["job"]
+    job, findings = audit.job, _findings(audit, decision)
     top = findings[0] if findings else None
     why, step, caveat = _found(top)
-    monthly = decision.month is not None and not (decision.corrects or decision.spike)
+    steps = other_steps_words(decision.other_steps)
+    monthly = decision.month is not None and not decision.is_of_run_alone
     name = subject_name(job["family"]) if monthly else short_name(job["family"])
     card = MessageCard(
-        headline=message_headline(name, subject, decision),
-        step="" if decision.corrects else _step(document, top, step, decision),
+        headline=message_headline(name, audit, decision),
+        step="" if decision.is_correction else _step(audit, top, step, decision),
         lines=(
-            *(CardLine(text, label) for label, text in since_last_alert(subject, decision)),
+            *(CardLine(text, label) for label, text in since_last_alert(audit, decision)),
             *(_step_name(job["family"]) if monthly else ()),
             *([CardLine(private(why), "Why")] if why else []),
-            *_to_do(document, top, step, decision),
-            *_cost(document, top, decision),
+            *_to_do(audit, top, step, decision),
+            *_cost(audit, top, decision),
             *([CardLine(private(caveat), "Caveat")] if caveat else []),
-            *_not_counted(subject, top),
-            *_other_steps(decision.other_steps),
+            *_not_counted(audit, top),
+            *([CardLine(steps, "Other steps")] if steps else []),
         ),
         owner=job["owner"],
         place=_place(job),
-        links=links(document),
+        links=links(audit.document),
         rule=middle(top["rule"], FAMILY) if top else "",
         more=tuple(_more(job["name"], decision, place)),
-        attributes=attributes_of(subject, decision),
+        attributes=attributes_of(audit, decision),
     )
     return fitted(card, ROWS)
 
 
-def _findings(subject: MessageSubject, decision: AlertDecision) -> list[FindingDocument]:
+def _findings(audit: MessageAudit, decision: AlertDecision) -> list[FindingDocument]:
     """What the message is about first, then what else counts."""
     if decision.worth is Worth.TRIAL:
-        found = list(subject.trials)
+        found = list(audit.trials)
     else:
-        found = [*(subject.regressions if decision.spike else ()), *subject.counted]
+        found = [*(audit.regressions if decision.spike else ()), *audit.counted]
     rule = decision.advice.rule if decision.advice and not decision.spike else None
     return sorted(found, key=lambda one: rule is not None and one["rule"] != rule)
 
@@ -129,21 +124,21 @@ def _caveat(caution: str) -> str:
 
 
 def _step(
-    document: AuditDocument, top: FindingDocument | None, step: str, decision: AlertDecision
+    audit: MessageAudit, top: FindingDocument | None, step: str, decision: AlertDecision
 ) -> str:
     """What to do, in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`."""
     if decision.spike:
         return LOOK_AT_CHANGES
     if top and top["fix"] and not step:
-        return _change(top["fix"], document, trial=decision.worth is Worth.TRIAL)
+        return _change(top["fix"], audit, trial=decision.worth is Worth.TRIAL)
     return _few_words(step)
 
 
-def step_words(document: AuditDocument, finding: FindingDocument, *, trial: bool = False) -> str:
+def step_words(audit: MessageAudit, finding: FindingDocument, *, trial: bool = False) -> str:
     """What one finding says to do, in a few words."""
     step = finding.get("first_step") or ""
     if finding["fix"] and not step:
-        return _change(finding["fix"], document, trial=trial)
+        return _change(finding["fix"], audit, trial=trial)
     return _few_words(private(step))
 
 
@@ -156,9 +151,9 @@ def _few_words(step: str) -> str:
     return clause if first[1:] != first[1:].lower() else f"{first.lower()} {rest}".strip()
 
 
-def _change(fix: Sequence[FixDocument], document: AuditDocument, *, trial: bool) -> str:
+def _change(fix: Sequence[FixDocument], audit: MessageAudit, *, trial: bool) -> str:
     new = {one["parameter"].rpartition(".")[2]: one["new"] for one in fix}
-    now = _INSTANCES.fullmatch(document["job"]["instances"] or "")
+    now = _INSTANCES.fullmatch(audit.job["instances"] or "")
     count, kind = new.get("InstanceCount"), new.get("InstanceType")
     if kind or (count and now):
         verb, many = "try" if trial else "use", count or (now[1] if now else "")
@@ -176,7 +171,7 @@ def _change(fix: Sequence[FixDocument], document: AuditDocument, *, trial: bool)
 
 
 def _to_do(
-    document: AuditDocument, top: FindingDocument | None, step: str, decision: AlertDecision
+    audit: MessageAudit, top: FindingDocument | None, step: str, decision: AlertDecision
 ) -> Iterator[CardLine]:
     """The parameters to set, or the first step; then what that saves."""
     fix = sorted(
@@ -187,7 +182,7 @@ def _to_do(
     if step:
         yield CardLine(step, f"{label} first")
     if top and not decision.spike:
-        saves, labelled = _saves(document, top, decision), fix and not (step or lost)
+        saves, labelled = _saves(audit, top, decision), fix and not (step or lost)
         yield CardLine(saves, label) if labelled else CardLine(capitalised(saves))
     for at, one in enumerate(fix[:_FIXES]):
         before = "" if at or not lost else "Then" if step else label
@@ -206,58 +201,58 @@ def _short(fix: FixDocument) -> str:
     return assignment({**fix, "parameter": short_path(fix["parameter"], len(assignment(fix)))})
 
 
-def _saves(document: AuditDocument, top: FindingDocument, decision: AlertDecision) -> str:
+def _saves(audit: MessageAudit, top: FindingDocument, decision: AlertDecision) -> str:
     """What following it saves of the run's cost, and in a month."""
     bucket, known, month = Bucket(top["bucket"]), saving(top), decision.saves
     unknown = known.usd is None or not known.most
     if bucket is Bucket.LOST:
-        text = f"{_part_of_run(document, known)} was lost"
+        text = f"{_part_of_run(audit, known)} was lost"
     elif unknown:
-        return f"its saving is not known; {_run_words(document)} cost {_spend(document)}"
+        return f"its saving is not known; {_run_words(audit)} cost {_spend(audit)}"
     else:
         verb = "would save" if bucket is Bucket.POSSIBLE else "saves"
-        text = f"{verb} {_part_of_run(document, known)}"
-    if month is None or not month.projected or month.of_one_occasion or document["rollup"]:
+        text = f"{verb} {_part_of_run(audit, known)}"
+    if month is None or not month.projected or month.of_one_occasion or audit.is_rollup:
         return text
     rough = str(Figure(month.projected, rough=NEAREST)).removeprefix("about ")
     return f"{text}; {rough} a month"
 
 
-def _part_of_run(document: AuditDocument, part: Figure) -> str:
+def _part_of_run(audit: MessageAudit, part: Figure) -> str:
     """`$10.38 of this run's $14.67`; the figure alone where the cost is not known."""
-    spend = of_document(document).spend
+    spend = of_document(audit.document).spend
     if not spend.most:
         return f"{part} a run"
-    whole = f"{_run_words(document)}'s {spend}"
+    whole = f"{_run_words(audit)}'s {spend}"
     if part.most != spend.usd:
         return f"{part} of {whole}"
     return f"all of {whole}" if part.usd else f"up to all of {whole}"
 
 
-def _run_words(document: AuditDocument) -> str:
-    return f"this {kind_label(document)}" if document["rollup"] else "this run"
+def _run_words(audit: MessageAudit) -> str:
+    return f"this {JobKind(audit.job['kind']).row.label}" if audit.is_rollup else "this run"
 
 
-def _spend(document: AuditDocument) -> str:
+def _spend(audit: MessageAudit) -> str:
     """What the run cost."""
-    spend = of_document(document).spend
-    if document["bill"]["basis"] == "prepaid":
+    spend = of_document(audit.document).spend
+    if audit.bill["basis"] == "prepaid":
         return "nothing by the hour: its capacity is prepaid"
     return "an unknown amount" if spend.usd is None else str(spend)
 
 
 def _cost(
-    document: AuditDocument, top: FindingDocument | None, decision: AlertDecision
+    audit: MessageAudit, top: FindingDocument | None, decision: AlertDecision
 ) -> Iterator[CardLine]:
     """The run's cost, where neither the first line nor what following saves has it."""
     if decision.spike or top:
         return
-    yield CardLine(capitalised(f"{_run_words(document)} cost {_spend(document)}"), spare=1)
+    yield CardLine(capitalised(f"{_run_words(audit)} cost {_spend(audit)}"), spare=1)
 
 
-def _not_counted(subject: MessageSubject, top: FindingDocument | None) -> Iterator[CardLine]:
+def _not_counted(audit: MessageAudit, top: FindingDocument | None) -> Iterator[CardLine]:
     """What no sum has."""
-    document = subject.document
+    document = audit.document
     rest = [
         f"{one['rule']} {saving(one)}"
         for one in document["findings"]
@@ -270,7 +265,7 @@ def _not_counted(subject: MessageSubject, top: FindingDocument | None) -> Iterat
         rest.insert(0, _SENTENCE_END.split(document["not_judged"][0])[0].rstrip("."))
     if not document["audit"]["settled"]:
         rest.insert(0, "what came late, it is judged again")
-    rest += gaps(document["bill"])
+    rest += gaps(audit.bill)
     if rest:
         yield CardLine(private("; ".join(rest[:2])), "Not counted", spare=4)
 
@@ -279,21 +274,6 @@ def _step_name(family: str) -> Iterator[CardLine]:
     """The step of a pipeline that the message was sent for."""
     if subject_name(family) != short_name(family):
         yield CardLine(short_name(family, with_group=False), "Step")
-
-
-def _other_steps(steps: Sequence[tuple[str, Month]]) -> Iterator[CardLine]:
-    """What the pipeline's other steps come to in a month."""
-    shown = [f"{short_name(name, with_group=False)} {_month_words(one)}" for name, one in steps]
-    if len(shown) > _FEW:
-        shown[_FEW:] = [f"and {counted(len(shown) - _FEW, 'step')} more"]
-    if shown:
-        yield CardLine("; ".join(shown), "Other steps")
-
-
-def _month_words(month: Month) -> str:
-    amount = month.usd
-    about = str(Figure(amount, rough=NEAREST)) if amount else "dollars not known"
-    return about if month.worth is Worth.COUNTED else about.replace("about", "maybe")
 
 
 def _place(job: JobDocument) -> str:

@@ -17,8 +17,8 @@ from typing import NamedTuple, TypedDict
 from msgspec import Struct, field
 
 from sageaudit.domain.alert.alert import ChannelHour, group_of
+from sageaudit.domain.alert.audit_figures import MessageAudit
 from sageaudit.domain.alert.decision import FIRST, AlertDecision
-from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.untrusted import DOTS, log, middle, plain, terminal
@@ -176,9 +176,9 @@ def short_path(parameter: str, length: int) -> str:
     return parameter if length <= WIDTH or "[" in path or len(name) < _CLEAR else name
 
 
-def attributes_of(subject: MessageSubject, decision: AlertDecision = FIRST) -> dict[str, Attribute]:
+def attributes_of(audit: MessageAudit, decision: AlertDecision = FIRST) -> dict[str, Attribute]:
     """Message attributes for subscription filters; an unknown value has no attribute."""
-    document, job = subject.document, subject.document["job"]
+    document, job = audit.document, audit.job
     texts = {
         "month_severity": decision.month_severity,
         "job_type": job["kind"],
@@ -194,7 +194,7 @@ def attributes_of(subject: MessageSubject, decision: AlertDecision = FIRST) -> d
         "lost_usd": document["lost_usd"],
         "lost_up_to_usd": most if most != document["lost_usd"] else None,
     }
-    ids = json.dumps([plain(finding["id"], _VALUE) for finding in subject.counted])
+    ids = json.dumps([plain(finding["id"], _VALUE) for finding in audit.counted])
     result: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
     result |= text_attributes(texts)
     for name, amount in numbers.items():

@@ -33,7 +33,7 @@ _TEN = Decimal(10)
 def idle_sentence(document: AuditDocument) -> str | None:
     """One or two plain sentences; None where there is no figure or too little to speak of."""
     figure = document["idle_capacity"]
-    if figure is None or not idle_worth_a_line(document):
+    if figure is None or not idle_worth_a_line(figure):
         return None
     spent = f"{_hours_of(document, figure)} were paid for but not used"
     return f"{spent}{_value(document, figure)} {_advice(figure)}"

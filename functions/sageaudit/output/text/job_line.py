@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sageaudit.domain.alert.subject import MessageSubject
+from sageaudit.domain.alert.audit_figures import MessageAudit
 from sageaudit.domain.audit.bill_document import gaps
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
@@ -25,58 +25,58 @@ _KIND = "job"
 """By which subscriptions filter."""
 
 
-def job_line(whole: MessageSubject, children: int | None = None) -> MessageCard:
+def job_line(audit: MessageAudit, children: int | None = None) -> MessageCard:
     """`train-bert-0412 completed: $4.55, $2.04 avoidable: use 1 x ml.g4dn.xlarge`.
 
     `children`: how many jobs the cost of a roll-up sums; None of any other job.
     """
-    document, job, attributes = whole.document, whole.document["job"], attributes_of(whole)
+    document, job, attributes = audit.document, audit.job, attributes_of(audit)
     attributes |= text_attributes({"message_kind": _KIND})
     subject = f"{job['name']} {job['status'].lower()}"
     if document["unauditable"] is not None:
         step = _reason(document["unauditable"])
         return MessageCard(f"{subject}: could not be audited", step, attributes=attributes)
-    words = [*_children(document, children), _cost(document)]
-    step = _step(whole)
-    words += [*_waste(whole)] or ([] if step else [_nothing(document)])
+    words = [*_children(audit, children), _cost(audit)]
+    step = _step(audit)
+    words += [*_waste(audit)] or ([] if step else [_nothing(document)])
     return MessageCard(f"{subject}: {', '.join(words)}", step, attributes=attributes)
 
 
-def _children(document: AuditDocument, number: int | None) -> Iterator[str]:
-    rollup = JobKind(document["job"]["kind"]).row.rollup
+def _children(audit: MessageAudit, number: int | None) -> Iterator[str]:
+    rollup = JobKind(audit.job["kind"]).row.rollup
     if rollup is not None and number is not None:
         yield counted(number, "trial" if rollup.is_search else rollup.child)
 
 
-def _cost(document: AuditDocument) -> str:
-    if document["bill"]["basis"] == "prepaid":
+def _cost(audit: MessageAudit) -> str:
+    if audit.bill["basis"] == "prepaid":
         return "prepaid capacity"
-    spend = of_document(document).spend
+    spend = of_document(audit.document).spend
     return "cost unknown" if spend.usd is None else str(spend)
 
 
-def _waste(whole: MessageSubject) -> Iterator[str]:
+def _waste(audit: MessageAudit) -> Iterator[str]:
     """What was avoidable, lost, worth a trial or idle; nothing for what is none of these."""
-    found, bill = of_document(whole.document), whole.document["bill"]
+    found, bill = of_document(audit.document), audit.bill
     for figure, word in ((found.avoidable, "avoidable"), (found.lost, "lost")):
         if figure.most:
             all_of_it = figure.usd == bill["total_usd"] and not gaps(bill)
             yield f"all {word}" if all_of_it else f"{figure} {word}"
     counts = found.avoidable.most or found.lost.most
-    trials = () if counts else whole.trials
+    trials = () if counts else audit.trials
     if trials and saving(trials[0]).most:
         yield f"may save {saving(trials[0])}"
-    if whole.shows_idle:
-        yield idle_headline(whole.document)
+    if audit.shows_idle:
+        yield idle_headline(audit.document)
 
 
-def _step(whole: MessageSubject) -> str:
+def _step(audit: MessageAudit) -> str:
     """What to do first; empty where the audit names nothing."""
-    if whole.own:
-        return step_words(whole.document, whole.own[0])
-    if whole.trials:
-        return step_words(whole.document, whole.trials[0], trial=True)
-    return LOOK_AT_CHANGES if whole.regressions else ""
+    if audit.own:
+        return step_words(audit, audit.own[0])
+    if audit.trials:
+        return step_words(audit, audit.trials[0], trial=True)
+    return LOOK_AT_CHANGES if audit.regressions else ""
 
 
 def _nothing(document: AuditDocument) -> str:

@@ -1,20 +1,20 @@
-"""The headline of a message: the family's month, a dear run, a correction."""
+"""What a message says beside its finding: the headline, what is new, and other steps' months."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC
 from decimal import Decimal
 from typing import NamedTuple
 
 from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import AlertFigures, AlertKind
+from sageaudit.domain.alert.audit_figures import MessageAudit
 from sageaudit.domain.alert.decision import AlertDecision, News
-from sageaudit.domain.alert.subject import MessageSubject
 from sageaudit.domain.audit.advised import Worth
-from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.amounts import of_document
+from sageaudit.output.text.card import short_name
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.money import NEAREST, Figure, usd
@@ -23,6 +23,7 @@ from sageaudit.structs import replace
 
 _UNKNOWN = "an unknown amount"
 _MOST_CHANGES = 4
+_MOST_STEPS = 3
 
 
 class _Verbs(NamedTuple):
@@ -39,35 +40,34 @@ _MAY_LOSE = _Verbs("may lose {} a month", "may have lost {}")
 _MIGHT_SAVE = _Verbs("might save {} a month", "might have saved {}")
 
 
-def message_headline(family: str, subject: MessageSubject, decision: AlertDecision) -> str:
+def message_headline(family: str, audit: MessageAudit, decision: AlertDecision) -> str:
     """`train-bert wastes about $540 a month, 12 runs`: whose message it is, and what is new."""
-    document = subject.document
-    if decision.corrects:
-        return f"Correction: {family} wasted {_corrected(subject, decision)}"
+    if decision.is_correction:
+        return f"Correction: {family} wasted {_corrected(audit, decision)}"
     if spike := decision.spike:
-        cost = replace(of_document(document).spend, usd=spike.cost_usd)
+        cost = replace(of_document(audit.document).spend, usd=spike.cost_usd)
         return f"{family} cost {cost} in one run, expected {usd(spike.expected_usd)}"
     if decision.month is None:
-        return f"{family}: {headline(document)}"
-    return f"{family} {_month(subject, decision, decision.month)}"
+        return f"{family}: {headline(audit.document)}"
+    return f"{family} {_month(audit, decision, decision.month)}"
 
 
-def _corrected(subject: MessageSubject, decision: AlertDecision) -> str:
+def _corrected(audit: MessageAudit, decision: AlertDecision) -> str:
     """`$6.00, we said $412.00`; with the severity of the run, where that alone differs."""
-    now = subject.figures
-    before = decision.corrects.figures if decision.corrects else now
-    words, said = _summary(now), _summary(before)
+    now = audit.figures
+    last = decision.since_alert.figures if decision.since_alert else now
+    words, said = _summary(now), _summary(last)
     if words == said:
-        words, said = f"{words} ({now.severity} for a run)", f"{said} ({before.severity})"
+        words, said = f"{words} ({now.severity} for a run)", f"{said} ({last.severity})"
     return f"{words}, we said {said}"
 
 
-def _month(subject: MessageSubject, decision: AlertDecision, month: Month) -> str:
+def _month(audit: MessageAudit, decision: AlertDecision, month: Month) -> str:
     """What the family comes to; of a run alone, where nothing is known of it."""
-    figures, runs = subject.figures, counted(month.runs, "run")
-    if subject.document["rollup"] and figures.at_stake_usd:  # it does not come again
+    figures, runs = audit.figures, counted(month.runs, "run")
+    if audit.is_rollup and figures.at_stake_usd:  # it does not come again
         once = _verbs(month, figures).once
-        in_it = JobKind(subject.document["job"]["kind"]).row.with_article
+        in_it = JobKind(audit.job["kind"]).row.with_article
         return f"{once.format(_rough(figures.at_stake_usd))} in {in_it}"
     again, now, was = _news(decision)
     if not month.projected:
@@ -80,6 +80,19 @@ def _month(subject: MessageSubject, decision: AlertDecision, month: Month) -> st
         ahead = verbs.ahead.format(amount.removeprefix("about "))
         return f"is {again}{now}heading for {ahead}{last}, after {runs}"
     return f"{again}{now}{verbs.month.format(amount)}{last}, {runs}"
+
+
+def other_steps_words(steps: Sequence[tuple[str, Month]]) -> str:
+    """What the pipeline's other steps come to in a month; "" without any."""
+    shown = [f"{short_name(name, with_group=False)} {_month_words(one)}" for name, one in steps]
+    if len(shown) > _MOST_STEPS:
+        shown[_MOST_STEPS:] = [f"and {counted(len(shown) - _MOST_STEPS, 'step')} more"]
+    return "; ".join(shown)
+
+
+def _month_words(month: Month) -> str:
+    about = _rough(month.usd) if month.usd else "dollars not known"
+    return about if month.worth is Worth.COUNTED else about.replace("about", "maybe")
 
 
 def _verbs(month: Month, figures: AlertFigures) -> _Verbs:
@@ -95,10 +108,11 @@ def _news(decision: AlertDecision) -> tuple[str, str, str]:
     say it.
     """
     again = "again " if decision.news is News.CAME_BACK else ""
-    after, is_more = decision.after, AlertKind.WORSE is decision.kind or decision.news is News.GREW
-    if not is_more or not after or not after.amount:
+    is_more = decision.kind is AlertKind.WORSE or decision.news is News.GREW
+    last = decision.since_alert
+    if not is_more or not last or not last.amount:
         return again, "", ""
-    was = "" if after.of_one_occasion else _rough(after.amount).removeprefix("about ")
+    was = "" if last.of_one_occasion else _rough(last.amount).removeprefix("about ")
     return again, "now ", was
 
 
@@ -106,19 +120,20 @@ def _rough(amount: Decimal) -> str:
     return str(Figure(amount, rough=NEAREST))
 
 
-def since_last_alert(subject: MessageSubject, decision: AlertDecision) -> Iterator[tuple[str, str]]:
+def since_last_alert(audit: MessageAudit, decision: AlertDecision) -> Iterator[tuple[str, str]]:
     """Labels and sentences on the last alert; none for a first message."""
-    last = decision.corrects or (decision.after)
+    last = decision.since_alert
     if last is None:
         return
     day = f"{last.at.astimezone(UTC):%Y-%m-%d}"
-    if not decision.corrects:
+    if not decision.is_correction:
         yield "New", f"{decision.why} (last told {day})"
         return
-    figures = subject.figures
+    figures = audit.figures
     do = "" if figures.at_stake_usd else ". Do not act on it"
     yield f"We said on {day}", f"{_summary(last.figures)}{do}."
-    if decision.before and (changes := what_changed(decision.before, subject)):
+    corrected = decision.corrected_audit
+    if corrected and (changes := what_changed(corrected, audit)):
         yield "What changed", f"{'; '.join(changes)}."
 
 
@@ -137,22 +152,22 @@ def _dollars(figures: AlertFigures) -> str:
     return f"{usd(certain)} and {perhaps} more" if certain else perhaps
 
 
-def what_changed(before: MessageSubject, now: MessageSubject) -> tuple[str, ...]:
+def what_changed(before: MessageAudit, now: MessageAudit) -> tuple[str, ...]:
     """Short clauses, the causes first; none where the two do not say."""
     clauses = [
-        *_cost(before.document, now.document),
+        *_cost(before, now),
         *_findings(before, now),
-        *_by_whom(before.document, now.document),
+        *_by_whom(before, now),
     ]
     return tuple(clauses[:_MOST_CHANGES])
 
 
-def _cost(before: AuditDocument, now: AuditDocument) -> list[str]:
-    was, cost = (str(of_document(one).spend) for one in (before, now))
+def _cost(before: MessageAudit, now: MessageAudit) -> list[str]:
+    was, cost = (str(of_document(one.document).spend) for one in (before, now))
     return [] if was == cost else [f"the run's cost is {cost}, was {was}"]
 
 
-def _findings(before: MessageSubject, now: MessageSubject) -> list[str]:
+def _findings(before: MessageAudit, now: MessageAudit) -> list[str]:
     """Rules whose counted dollars changed, the largest change first."""
     was, are = _savings(before), _savings(now)
     none = Figure(None)
@@ -174,11 +189,11 @@ def _rule(rule: str, was: dict[str, Figure], are: dict[str, Figure]) -> str:
     return f"{rule} is {are[rule]}, was {was[rule]}"
 
 
-def _savings(subject: MessageSubject) -> dict[str, Figure]:
-    return {finding["rule"]: saving(finding) for finding in subject.counted}
+def _savings(audit: MessageAudit) -> dict[str, Figure]:
+    return {finding["rule"]: saving(finding) for finding in audit.counted}
 
 
-def _by_whom(before: AuditDocument, now: AuditDocument) -> list[str]:
+def _by_whom(before: MessageAudit, now: MessageAudit) -> list[str]:
     names = {"ruleset": "the rules changed", "policy": "the policy changed"}
-    was, known = before["audit"], now["audit"]
+    was, known = before.document["audit"], now.document["audit"]
     return [clause for key, clause in names.items() if was.get(key) != known.get(key)]

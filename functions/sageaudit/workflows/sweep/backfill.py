@@ -14,6 +14,7 @@ from functools import partial
 
 from msgspec import Struct
 
+from sageaudit.domain.alert.rule import why_too_old
 from sageaudit.domain.audit.record import Entry, Verdict
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.job import FINISHED
@@ -24,7 +25,6 @@ from sageaudit.ports import History, PacedQueue, SweepNotes, Workers
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.family import earlier_heads
 from sageaudit.workflows.audit.reaudit import recheck_dependents
-from sageaudit.workflows.notify.decide import of_the_past
 from sageaudit.workflows.sweep.run import AT_ONCE_S
 
 BATCH = 10
@@ -70,7 +70,7 @@ class Deployed(Struct, frozen=True):
 
     def of(self, key: JobKey, ended_at: datetime, now: datetime) -> Standing:
         """Of a run that ended. Raises AwsError."""
-        if of_the_past(ended_at, self.installed_at, now - _CLOCKS) is None:
+        if why_too_old(ended_at, self.installed_at, now - _CLOCKS) is None:
             return Standing.RECENT
         try:
             audited = self.history.head(key) is not None

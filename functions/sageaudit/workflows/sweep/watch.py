@@ -32,7 +32,7 @@ from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.exemption import exemptions
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import Destination, Subject
+from sageaudit.domain.policy.routes import Destination, RouteFacts
 from sageaudit.domain.policy.watch import Watching
 from sageaudit.domain.prices.known_prices import day_of
 from sageaudit.domain.prices.market import Market
@@ -291,7 +291,7 @@ class _OneRun:
         if kind is RunningKind.AT_WORK and there:
             return Destination(there)
         return policy.routes.of(
-            Subject(
+            RouteFacts(
                 account=job.account,
                 family=running.family,
                 tags=job.tags,

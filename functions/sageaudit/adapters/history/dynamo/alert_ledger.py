@@ -68,7 +68,7 @@ class DynamoAlertLedger:
         past = replace(self._of_group(group), run=run)
         if of_run is not None:
             with named(of_run):
-                past = replace(past, last=_read_alert(of_run))
+                past = replace(past, last_of_run=_read_alert(of_run))
         return past
 
     def _of_group(self, group: str) -> PastAlerts:
@@ -79,11 +79,11 @@ class DynamoAlertLedger:
         with named(item):
             alerts = tuple(map(_read_alert, item["alerts"]))
             steps = tuple(item["steps"])
-            return replace(past, alerts=alerts, steps=steps, revision=int(item["revision"]))
+            return replace(past, of_subject=alerts, steps=steps, revision=int(item["revision"]))
 
     def alerts(self, group: str) -> Sequence[Alert]:
         """The alerts of a group. Raises Malformed or AwsError."""
-        return self._of_group(group).alerts
+        return self._of_group(group).of_subject
 
     def has_digest(self, last_day: date) -> bool:
         """Whether its item is there. Raises AwsError."""
@@ -153,7 +153,8 @@ class DynamoAlertLedger:
         if line:
             actions.append(_line(after.run, now))
         # in the partition of the run's alert: the stream has the notices of one run in order
-        version = after.last.version if after.last and after.last is not before.last else 1
+        last = after.last_of_run
+        version = last.version if last and last is not before.last_of_run else 1
         named = {(version, channel): body for channel, body in bodies.items()}
         return self._written([*actions, *_notices(keys.alert_pk(after.run), named, now)])
 
@@ -176,7 +177,7 @@ def _of_family(before: PastAlerts, after: PastAlerts, now: datetime) -> Item:
         SORT_KEY: _ALERTS_SK,
         TTL_ATTRIBUTE: epoch_s(now + timedelta(days=ALERTS_KEPT_DAYS)),
         "revision": after.revision,
-        "alerts": list(map(_alert_item, after.alerts)),
+        "alerts": list(map(_alert_item, after.of_subject)),
         "steps": list(after.steps),
     }
     return put_action(item, *_unchanged("revision", before.revision))
@@ -186,9 +187,9 @@ def _of_run(before: PastAlerts, after: PastAlerts) -> Iterator[Item]:
     """The run's last alert, where the run has no newer version; where it has no new one: that the
     last one is still the same.
     """
-    pk, alert = keys.alert_pk(after.run), after.last
-    same = _unchanged("version", before.last.version if before.last else 0)
-    if alert is None or alert is before.last:
+    pk, alert = keys.alert_pk(after.run), after.last_of_run
+    same = _unchanged("version", before.last_of_run.version if before.last_of_run else 0)
+    if alert is None or alert is before.last_of_run:
         yield check_action(pk, _LAST_SK, *same)
         return
     yield put_action({PARTITION_KEY: pk, SORT_KEY: _LAST_SK, **_alert_item(alert)}, *same)

@@ -14,7 +14,7 @@ from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.lambda_runtime.records import version_of
 from sageaudit.domain.advice.advice import Decision, Verb
 from sageaudit.domain.alert.alert import AlertKind
-from sageaudit.domain.alert.decision import AlertDecision, News, no_alert
+from sageaudit.domain.alert.decision import News, no_alert
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
@@ -23,8 +23,8 @@ from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.text.money import usd
 from sageaudit.structs import replace
-from sageaudit.workflows.notify.decide import notify
-from sageaudit.workflows.notify.posts import NotifyDependencies
+from sageaudit.workflows.notify.notification import NotifyDependencies
+from sageaudit.workflows.notify.run import notify
 from tests.fakes.delivering import NOON, PK
 from tests.fakes.documents import (
     document,
@@ -35,7 +35,7 @@ from tests.fakes.documents import (
     type_finding,
     unauditable_document,
 )
-from tests.fakes.family import FamilyStory, WrittenAudit, is_quiet, is_sent, run_document
+from tests.fakes.family import FamilyStory, WrittenAudit, is_first, is_quiet, is_sent, run_document
 
 OTHER = PK.replace("0412", "0413")
 FAMILY = "111122223333/us-east-1/train-bert"
@@ -70,7 +70,7 @@ def bodies(story: FamilyStory) -> list[dict[str, Any]]:
 def test_one_notice_a_channel_is_written_with_its_alert(story: FamilyStory) -> None:
     """With an id that no other audit, version or channel has."""
     story.policy = replace(story.policy, mentions={"anna": "U0123456789"})
-    assert story.audited(ONE, NOON) == AlertDecision()
+    assert is_first(story.audited(ONE, NOON))
     sns, slack = bodies(story)
     assert (sns["schema"], sns["channel"], sns["notice_id"]) == (1, "sns", f"{PK}|1|sns")
     assert (slack["schema"], slack["channel"], slack["notice_id"]) == (1, "slack", f"{PK}|1|slack")
@@ -86,7 +86,8 @@ def test_one_notice_a_channel_is_written_with_its_alert(story: FamilyStory) -> N
 def test_only_the_channels_of_the_policy_are_written_for(story: FamilyStory) -> None:
     """Slack is optional."""
     deps = replace(story.dependencies(), policy=Policy(floor_usd=Decimal(1)))
-    assert notify(*args(story.audit(ONE, NOON)), deps, now=NOON) == AlertDecision()
+    notification = notify(*args(story.audit(ONE, NOON)), deps, now=NOON)
+    assert is_first(notification.decision)
     assert [body["channel"] for body in bodies(story)] == ["sns"]
 
 
@@ -216,9 +217,11 @@ def test_a_correction_goes_to_the_channels_of_its_message(story: FamilyStory) ->
         routes=Routes(("slack",), (Route(min_usd_per_month=Decimal(20), to=("sns",)),)),
         channels={"sns": ChannelChoice("sns"), "slack": ChannelChoice("slack", "s")},
     )
-    first = story.audited(step_document("a", "1", NOON, "30"), NOON)
-    correction = story.audited(step_document("a", "1", NOON, "9"), NOON, version=2)
-    assert [one.to.channels for one in (first, correction) if is_sent(one)] == [("sns",), ("sns",)]
+    for version, dollars in ((1, "30"), (2, "9")):
+        assert is_sent(story.audited(step_document("a", "1", NOON, dollars), NOON, version=version))
+        assert story.notification
+        assert story.notification.alert
+        assert story.notification.alert.to.channels == ("sns",)
 
 
 def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
@@ -263,7 +266,7 @@ def test_another_run_with_the_same_advice_is_nothing_new(story: FamilyStory) -> 
     assert story.audited(named("train-bert-0413"), NOON) == quiet
     assert story.audited(named("train-bert-0414"), NOON + timedelta(days=1)) == quiet
     abroad = document(job=job(name="train-bert-0415", account="444455556666"))
-    assert story.audited(abroad, NOON) == AlertDecision()
+    assert is_first(story.audited(abroad, NOON))
 
 
 @pytest.mark.parametrize(
@@ -286,7 +289,7 @@ def test_a_document_that_cannot_be_read_is_malformed_and_nothing_is_written(
     with pytest.raises(Malformed, match="document cannot be read"):
         story.decided(replace(audit, document=whole), NOON)
     assert not story.ledger.notices
-    assert story.decided(audit, NOON) == AlertDecision()
+    assert is_first(story.decided(audit, NOON))
 
 
 def failing(story: FamilyStory, error: Exception) -> NotifyDependencies:
@@ -306,7 +309,7 @@ def test_a_writer_that_fails_leaves_nothing_written(story: FamilyStory, defect: 
     with pytest.raises(Malformed, match=f"document cannot be read: {type(defect).__name__}"):
         notify(*args(audit), failing(story, defect), now=NOON)
     assert not story.ledger.notices
-    assert story.decided(audit, NOON) == AlertDecision()
+    assert is_first(story.decided(audit, NOON))
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), BadHistory("x"), InvalidOperation("x")])
@@ -334,7 +337,7 @@ def test_a_later_version_with_the_same_figures_is_not_sent_again(story: FamilySt
         assert story.audited(settled, NOON + timedelta(days=days), version=number) == no_alert(
             "version 1 was notified, and what changed since does not matter"
         )
-    assert len(story.ledger.past(KEY, FAMILY).alerts) == 1
+    assert len(story.ledger.past(KEY, FAMILY).of_subject) == 1
 
 
 def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
@@ -372,7 +375,7 @@ def test_no_message_about_a_job_that_ended_before_the_installation(story: Family
     quiet = no_alert("it ended before sageaudit was installed")
     assert story.decided(audit, NOON) == quiet
     story.installed_at = ended
-    assert story.decided(audit, NOON) == AlertDecision()
+    assert is_first(story.decided(audit, NOON))
 
 
 def test_a_version_that_a_newer_one_overtook_stays_quiet(story: FamilyStory) -> None:
@@ -380,7 +383,7 @@ def test_a_version_that_a_newer_one_overtook_stays_quiet(story: FamilyStory) -> 
     first, second = story.audit(ONE, NOON), story.audit(DEARER, NOON, version=2)
     overtaken = no_alert("a newer version of the audit has taken its place")
     assert story.decided(first, NOON) == overtaken
-    assert story.decided(second, NOON) == AlertDecision()
+    assert is_first(story.decided(second, NOON))
     assert story.decided(first, NOON) == overtaken
     assert story.decided(second, NOON) == no_alert("version 2 was notified")
 
@@ -398,7 +401,7 @@ def test_the_known_figure_beside_an_unknown_one_is_kept(
 ) -> None:
     """Only two unknowns are an unknown figure."""
     story.audited(document(**one_unknown), NOON)
-    last = story.ledger.past(KEY, FAMILY).last
+    last = story.ledger.past(KEY, FAMILY).last_of_run
     assert (last.figures.severity, usd(last.figures.usd)) == ("high", dollars)
 
 
@@ -407,7 +410,7 @@ def test_a_later_version_of_a_run_without_a_message_can_get_the_first_one(
 ) -> None:
     """Where the first audit found nothing."""
     assert is_quiet(story.audited(NOTHING, NOON))
-    assert story.audited(ONE, NOON + timedelta(days=1), version=2) == AlertDecision()
+    assert is_first(story.audited(ONE, NOON + timedelta(days=1), version=2))
 
 
 def test_another_run_of_the_same_name_is_another_job(story: FamilyStory) -> None:

@@ -1,0 +1,276 @@
+"""Decides whether a new audit is worth a message, and writes that down together with the message.
+
+`notify` ends at once in the mode "observe", and for most audits: what no message is ever about, or
+nothing found. Else it tries these steps:
+
+1. `_try` reads the newest version of the run and the alerts that were sent. There is no alert if a
+   newer version is there or this one had its alert, or if the run ended too long ago or before the
+   installation.
+2. `_alert` reads the subject's runs and what people decided about its recommendations. The rule
+   (domain/alert/rule.py) decides. The routes select the channels of the card; the job's own tags
+   are read if a route asks for one.
+3. `_with_line` adds the line about the job, with its first version alone, for the channels that ask
+   for one and have no alert about it.
+4. `Notification.write` writes one transaction: the alert, a notice for each channel, and the count
+   of each channel's hour. Above the channel's most in an hour, messages are held together.
+
+The transaction holds only if nothing that was read has changed, and there is no newer version of
+the audit; else the steps are tried again. The table's stream then has each notice, which goes to
+its channel's queue: docs/decisions/0024-transactional-outbox.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import islice, takewhile
+
+from sageaudit.domain.advice.advice import MOST_RUNS, advice_id, advices_of
+from sageaudit.domain.advice.comparison import find_cost_spike
+from sageaudit.domain.alert.alert import Alert, AlertKind, PastAlerts, group_key
+from sageaudit.domain.alert.audit_figures import MessageAudit
+from sageaudit.domain.alert.decision import AlertCase, AlertDecision, no_alert, with_details
+from sageaudit.domain.alert.rule import (
+    FIRST_VERSION,
+    alerts_by,
+    decide,
+    why_no_alert,
+    why_not_now,
+    why_too_old,
+)
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import Destination, JobRouteFacts, RouteFacts
+from sageaudit.errors import Throttled, Unavailable, reading
+from sageaudit.output.text.alert_card import card_of
+from sageaudit.output.text.card import MessageCard
+from sageaudit.output.text.job_line import job_line
+from sageaudit.ports import History
+from sageaudit.structs import replace
+from sageaudit.workflows.audit.reaudit import is_child
+from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.workflows.notify.notification import Notification, NotifyDependencies, Post
+
+TRIES = 8
+"""One process at a time writes the messages of a family. A retry means another one was faster."""
+_RUNS_BACK = timedelta(days=365)
+_PAGE = 100
+
+
+def notify(
+    key: JobKey, version: int, document: AuditDocument, deps: NotifyDependencies, *, now: datetime
+) -> Notification:
+    """Decides about one version of an audit, and writes its alert with a notice for each channel.
+
+    Each notice has an id that a second decision about the same version gives it again. Raises
+    Malformed when the document or what is stored of its family cannot be read, or AwsError. Nothing
+    is written then.
+    """
+    with reading("document"):
+        if deps.policy.mode == "observe":
+            return Notification(no_alert("observe mode"))
+        audit = MessageAudit.parse(document)
+        never = why_no_alert(version, audit, deps.policy)
+        if never and not _is_line_due(version, audit, deps.policy):
+            return Notification(no_alert(never))
+        for _ in range(TRIES):
+            notification = _try(key, version, audit, deps, never, now=now)
+            if notification is not None:
+                return notification
+    raise Throttled("Too many audits of one family are decided at once.")
+
+
+def _try(
+    key: JobKey,
+    version: int,
+    audit: MessageAudit,
+    deps: NotifyDependencies,
+    never: str | None,
+    *,
+    now: datetime,
+) -> Notification | None:
+    """Decides and writes; None if somebody else wrote since this was read. `never`: why there
+    is no alert, whatever its family is.
+    """
+    with reading("head of the run"):
+        head = deps.history.head(key)
+    if head is None:
+        raise Unavailable("The history answered without the head of a run that it has.")
+    past = deps.ledger.past(key, group_key(head.account, head.region, head.family))
+    never = never or why_not_now(version, head, past.last_of_run, deps.installed_at, now)
+    if never:
+        notification = Notification(no_alert(never))
+    else:
+        notification = _alert(version, audit, head, past, deps, now)
+    if _is_line_due(version, audit, deps.policy):
+        notification = _with_line(notification, audit, head, past, deps, now)
+    return notification.write(past, version, deps, now)
+
+
+def _alert(
+    version: int,
+    audit: MessageAudit,
+    head: AuditSummary,
+    past: PastAlerts,
+    deps: NotifyDependencies,
+    now: datetime,
+) -> Notification:
+    """The alert, if there is one; a pipeline learns of a step that is advised something."""
+    past = past.with_step(head.family) if audit.advised else past
+    case = _read_case(audit, head, past, deps, now)
+    decision = decide(case, past.last_of_run)
+    if decision.suppressed_because:
+        return Notification(decision, past)
+    corrected = _corrected_audit(head.key, decision, deps.history)
+    decision = with_details(decision, case, corrected)
+    is_worse = decision.kind is AlertKind.WORSE
+    shown = audit.without_silenced(case.advices, head, is_worse=is_worse)
+    card = card_of(shown, decision, deps.place)
+    facts = _route_facts(shown, card, decision, head.key, deps)
+    to = _destination(decision, facts, deps.policy)
+    kind, figures = decision.kind, shown.figures
+    alert = Alert(past.run, head.family, kind, version, figures, now, to.channels)
+    new_past = past.with_alerts(alert, alerts_by(case, decision, alert))
+    # what is in no open advice is never held, since nobody would find it
+    post = Post(to, card, facts.usd, may_wait=not decision.is_of_run_alone)
+    return Notification(decision, new_past, alert=post)
+
+
+def _read_case(
+    audit: MessageAudit,
+    head: AuditSummary,
+    past: PastAlerts,
+    deps: NotifyDependencies,
+    now: datetime,
+) -> AlertCase:
+    """What a decision about this audit rests on: runs, recommendations, answers and alerts."""
+    own = replace(head, purchase=head.purchase or Purchase.ON_DEMAND, advised=audit.advised)
+    runs, read_from = _subject_runs(head, past.steps, deps.history, now)
+    advices = advices_of([own, *runs], deps.decisions.decisions(), now)
+    by_id = {one.id: one for one in advices}
+    same_family = [run for run in runs if run.family == head.family]
+    return AlertCase(
+        family=head.family,
+        figures=audit.without_silenced(by_id, head).figures,
+        found=[advice_id(head.account, head.region, head.family, one) for one in audit.advised],
+        advices=by_id,
+        spike=find_cost_spike(own, same_family, deps.policy),
+        alerts=[one for one in past.of_subject if one.holds],
+        policy=deps.policy,
+        now=now,
+        read_from=read_from,
+    )
+
+
+def _subject_runs(
+    head: AuditSummary, steps: Sequence[str], history: History, now: datetime
+) -> tuple[list[AuditSummary], datetime]:
+    """The other runs of the family, or of all steps of its pipeline, of a year; and from when on
+    all of them were read.
+    """
+    since = now - _RUNS_BACK
+    families = {head.family, *steps}
+    most, found, read_from = MOST_RUNS // len(families), list[AuditSummary](), since
+    for family in sorted(families):
+        with reading("runs of the family"):
+            newest = islice(_family_runs(head, family, history), most)
+            runs = list(takewhile(lambda run: run.ended_at >= since, newest))
+        if len(runs) == most:
+            read_from = max(read_from, runs[-1].ended_at)
+        found += (run for run in runs if run.key != head.key)
+    return found, read_from
+
+
+def _family_runs(head: AuditSummary, family: str, history: History) -> Iterator[AuditSummary]:
+    """The runs of a family in the same account and region, the newest first."""
+    return history.runs(RunQuery.of_family(head.account, head.region, family), page_size=_PAGE)
+
+
+def _corrected_audit(key: JobKey, decision: AlertDecision, history: History) -> MessageAudit | None:
+    """The version that caused the alert which a correction replaces; None if it cannot be read."""
+    if not decision.is_correction or decision.since_alert is None:
+        return None
+    document = whole_audit(history, key, decision.since_alert.version)
+    return MessageAudit.parse(document) if document else None
+
+
+def _route_facts(
+    shown: MessageAudit,
+    card: MessageCard,
+    decision: AlertDecision,
+    key: JobKey,
+    deps: NotifyDependencies,
+) -> RouteFacts:
+    """What the routes ask of the message."""
+    job, month = shown.job, decision.month
+    usd = decision.spike.more_usd if decision.spike else month.usd if month else None
+    return RouteFacts(
+        account=job["account"],
+        family=job["family"],
+        tags=_tags(key, deps),
+        owner=job["owner"],
+        kind=job["kind"],
+        rule=card.rule,
+        severity=decision.month_severity or shown.figures.severity,
+        usd=shown.figures.usd if decision.is_correction else usd,
+    )
+
+
+def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
+    """The job's own, read only if a route asks for a tag; none where its answer is not kept."""
+    if not deps.policy.routes.ask_tags:
+        return {}
+    with reading("detail of the run"):
+        detail = deps.history.detail(key)
+    return detail.tags if detail else {}
+
+
+def _destination(decision: AlertDecision, facts: RouteFacts, policy: Policy) -> Destination:
+    """Where it goes; a correction to where the message went that it corrects."""
+    last = decision.since_alert if decision.is_correction else None
+    same = tuple(name for name in last.channels if name in policy.channels) if last else ()
+    return Destination(same) if same else policy.routes.of(facts)
+
+
+def _is_line_due(version: int, audit: MessageAudit, policy: Policy) -> bool:
+    """Whether a channel may get a line about this version. A roll-up's line is that of its jobs."""
+    return version == FIRST_VERSION and policy.has_job_lines and not audit.is_in_roll_up
+
+
+def _with_line(
+    notification: Notification,
+    audit: MessageAudit,
+    head: AuditSummary,
+    past: PastAlerts,
+    deps: NotifyDependencies,
+    now: datetime,
+) -> Notification:
+    """With the line about the job, for the channels that ask for one and have no alert about it.
+
+    It is written whatever the figures are. What later versions change is for alerts.
+    """
+    if why_too_old(head.ended_at, deps.installed_at(), now):
+        return notification
+    job, last = audit.job, (notification.new_past or past).last_of_run
+    facts = JobRouteFacts(
+        job["account"], job["family"], _tags(head.key, deps), job["owner"], job["kind"]
+    )
+    asking = deps.policy.job_line_channels(facts)
+    channels = tuple(name for name in asking if not last or name not in last.channels)
+    if not channels or deps.ledger.has_line(head.key):
+        return notification
+    children = _count_children(head, deps.history) if audit.is_rollup else None
+    card, usd = job_line(audit, children), audit.figures.usd
+    return replace(notification, line=Post(Destination(channels), card, usd))
+
+
+def _count_children(head: AuditSummary, history: History) -> int:
+    """How many jobs of a roll-up are audited, which are those that its cost sums."""
+    with reading("runs of the roll-up"):
+        return sum(
+            not run.rollup and is_child(run.key, head.key, head.ended_at)
+            for run in _family_runs(head, head.family, history)
+        )
