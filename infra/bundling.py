@@ -31,12 +31,14 @@ BUILD = ROOT / "build"
 _BUILDERS = tuple(
     Path(path) for path in (__file__, byte_code.__file__, file_tree.__file__, left_out.__file__)
 )
+_BY_A_PERSON = ("recordings", "live", "scan", "example", "redrive", "backfill", "doctor")
 NOT_ON_LAMBDA = (
     "api",
     "cli",
     "output/terminal",
     "adapters/billing",
     "adapters/history/sqlite",
+    *(f"workflows/{folder}" for folder in _BY_A_PERSON),
 )
 """Parts of the package that no handler imports: the command line and what only it uses."""
 

@@ -9,6 +9,7 @@ import pytest
 
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.messages import say
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
@@ -61,7 +62,7 @@ def test_the_users_own_file_is_read_where_none_is_named(home: Path, run: Run) ->
     missing = run(*asked)
     assert missing.exit_code == Exit.NOT_FOUND
     assert "make one with `sageaudit scan`" in missing.stderr
-    with histories.open_history(None, None, None, None, create=True) as source:
+    with histories.open_history(None, None, None, None, create=True, warn=say) as source:
         source.history.record(replace(ended("job", yesterday()), run=None))
         assert source.name == str(home / "history.db") == str(histories.default_path())
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
@@ -73,7 +74,7 @@ def test_reading_makes_no_file(tmp_path: Path) -> None:
     """A mistyped name is said, and stays a name."""
     path = tmp_path / "typo.db"
     with pytest.raises(NoHistory, match="makes one"):
-        histories.open_history(path, None, None, None)
+        histories.open_history(path, None, None, None, warn=say)
     assert not path.exists()
 
 

@@ -17,7 +17,7 @@ from moto import mock_aws
 from rich.console import Console
 
 from sageaudit.adapters.aws.accounts import Accounts
-from sageaudit.cli import accounts
+from sageaudit.adapters.aws.session import home_region
 from sageaudit.cli.views import scan as view
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.workflows.scan.tally import AccountStatus
@@ -285,7 +285,7 @@ def test_roles_are_assumed_in_a_region_that_is_enabled(
 ) -> None:
     """Of all regions, the first one may have to be enabled; partitions have their own roles."""
     session = SimpleNamespace(region_name=own)
-    assert accounts.home_region(session, regions, every=every) == home
+    assert home_region(session, regions, every=every) == home
 
 
 def test_other_accounts_need_a_role(cloud: Cloud, scan: Run) -> None:

@@ -13,37 +13,44 @@ PACKAGE = FUNCTIONS / "sageaudit"
 
 _FOUNDATIONS = ("errors", "structs")
 _BELOW_ADAPTERS = (*_FOUNDATIONS, "settings", "domain", "rules", "output", "ports")
-_BELOW_COMMANDS = (*_BELOW_ADAPTERS, "workflows", "queries", "adapters")
+_BELOW_WORKFLOWS = (*_BELOW_ADAPTERS, "exits", "queries", "adapters")
 MAY_IMPORT = {
     "errors": set(),
     "structs": set(),
+    "exits": {"errors"},
     "settings": {*_FOUNDATIONS},
     "domain": {*_FOUNDATIONS},
     "rules": {*_FOUNDATIONS, "domain"},
     "output": {*_FOUNDATIONS, "domain"},
     "ports": {*_FOUNDATIONS, "domain"},
-    "workflows": {*_FOUNDATIONS, "domain", "rules", "output", "ports", "queries"},
     "queries": {*_FOUNDATIONS, "domain", "output", "ports"},
     "adapters": {*_BELOW_ADAPTERS},
-    "cli": {*_BELOW_COMMANDS},
-    "api": {*_BELOW_COMMANDS, "cli"},
+    "workflows": {*_BELOW_WORKFLOWS},
+    "cli": {*_BELOW_WORKFLOWS, "workflows"},
+    "api": {*_BELOW_WORKFLOWS, "workflows"},
 }
 """A part of the package, and the other parts that it may import."""
+PURE_WORKFLOWS = ("audit", "notify", "deliver", "sweep", "digest", "report", "check")
+"""They ask ports, whatever stands behind these: Lambda runs them, or both Lambda and a person. The
+others, which a person alone starts, may use adapters."""
 ORDER = {
     "domain": (
         *("nearest", "privacy", "job", "prices", "usage", "bill", "policy", "audit", "guides"),
         *("advice", "alert", "sweep", "running", "request", "reconcile"),
     ),
-    "workflows": ("audit", "notify", "deliver", "sweep", "scan", "check", "report", "digest"),
+    "workflows": (
+        *("audit", "notify", "deliver", "sweep", "check", "report", "digest"),
+        *("recordings", "live", "scan", "example", "redrive", "backfill", "doctor"),
+    ),
     "output": ("text", "fixes", "terminal", "html"),
     "cli": (
-        *("exits", "messages", "options", "support", "commands"),
-        *("command_folder", "main"),
+        *("messages", "interruption", "options", "accounts", "views", "asking", "filters"),
+        *("advices", "commands", "command_folder", "main"),
     ),
 }
 """Folders of one part that follow the flow: each may import those before it."""
 
-PURE = ("domain", "rules", "output", "ports", "workflows", "queries", "errors", "structs")
+PURE = ("domain", "rules", "output", "ports", "queries", "errors", "structs")
 WORLD = {
     "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",
     "requests", "secrets", "socket", "subprocess", "sys", "tempfile", "threading", "time",
@@ -60,7 +67,18 @@ def modules() -> list[Path]:
 
 def pure_modules() -> list[Path]:
     """Those that must know nothing of the world."""
-    return [path for path in modules() if room(path) in PURE]
+    return [path for path in modules() if room(path) in PURE or is_pure_workflow(path)]
+
+
+def is_pure_workflow(path: Path) -> bool:
+    """Whether Lambda runs it, and so it has ports in place of adapters."""
+    return room(path) == "workflows" and place(path, 1) in PURE_WORKFLOWS
+
+
+def may_import(path: Path) -> set[str]:
+    """The parts of the package that a module may import."""
+    parts = MAY_IMPORT.get(room(path), set()) | {room(path), "data", "__version__"}
+    return parts - {"adapters", "exits"} if is_pure_workflow(path) else parts
 
 
 def room(path: Path) -> str:
@@ -113,9 +131,7 @@ def test_modules_import_inwards_only() -> None:
         f"{path.relative_to(PACKAGE)} imports {name}"
         for path in modules()
         for name in imported(path)
-        if name.startswith("sageaudit.")
-        and name.split(".")[1]
-        not in MAY_IMPORT.get(room(path), set()) | {room(path), "data", "__version__"}
+        if name.startswith("sageaudit.") and name.split(".")[1] not in may_import(path)
     ]
     assert not outwards
 

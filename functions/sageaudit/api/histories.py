@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 from sageaudit.adapters.history.opened import HistorySource, open_history
-from sageaudit.cli.asking import rule_named
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import BadUsage
@@ -218,7 +217,9 @@ class AuditHistory:
             raise TypeError(f"there is no filter {min(unknown)}: there are {', '.join(FILTERS)}")
         words: dict[str, Any] = {**filters}
         if words.get("rule") is not None:
-            words["rule"] = rule_named(words["rule"])
+            from sageaudit.rules import catalogue  # noqa: PLC0415 - few questions are of a rule
+
+            words["rule"] = catalogue.name_of(words["rule"])
         span = window(since, until, _now(), with_today=with_today)
         question = question_of(span, word_of(Sort, sort, "sort"), words)
         lists = Lists(self._source.history, question.window)

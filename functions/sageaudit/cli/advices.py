@@ -16,6 +16,7 @@ from sageaudit.cli.views.formats import Field, ListLayout
 from sageaudit.domain.advice.advice import MEASURED, NOT_COMPARABLE, WITHDRAWN, Advice, State
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS
 from sageaudit.domain.advice.month import MONTH_DAYS
+from sageaudit.domain.advice.own_cost import OWN_JOB_USD, OWN_MONTH_USD
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.output.text.money import Figure, together, usd
 from sageaudit.queries.advices import advices
@@ -27,12 +28,6 @@ from sageaudit.structs import replace
 
 SINCE = f"{LOOK_BACK_DAYS}d"
 _ZERO = Decimal(0)
-OWN_MONTH_USD, OWN_JOB_USD = Decimal("6.47"), Decimal("0.00068")
-"""What a deployment costs a month and a job: the table of docs/before-you-deploy.md."""
-OWN_AUDIT_USD = Decimal("0.00036")
-"""The same of a job that was not watched while it ran."""
-OWN_WRITE_USD = Decimal("0.00013")
-"""What of a job's cost is for DynamoDB: its writes, and a year of storage."""
 
 
 class AdviceFilters(Struct, frozen=True):

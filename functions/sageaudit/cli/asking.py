@@ -37,7 +37,9 @@ class HistoryOptions(Struct, frozen=True):
 
     def open(self) -> histories.HistorySource:
         """Opens it; raises what `open_history` does."""
-        return histories.open_history(self.history, self.table, self.profile, self.table_region)
+        return histories.open_history(
+            self.history, self.table, self.profile, self.table_region, warn=say
+        )
 
 
 WHERE = options.together(
@@ -140,9 +142,9 @@ def now() -> datetime:
 
 def rule_named(text: str) -> str:
     """The name of a rule by its name or id; a name that no rule has is taken as it is."""
-    asked = text.lower().replace("_", "-")
-    rules = {rule.name.id.lower(): rule.name.name for rule in _rules()}
-    return rules.get(asked, asked)
+    from sageaudit.rules import catalogue  # noqa: PLC0415 - few questions are of a rule
+
+    return catalogue.name_of(text)
 
 
 def _rules() -> tuple[Rule, ...]:

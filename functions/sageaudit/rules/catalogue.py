@@ -36,3 +36,10 @@ def ruleset() -> Ruleset:
 def threshold_units() -> dict[str, dict[str, str]]:
     """Each rule's name with its thresholds' keys, as the policy may set them, and their units."""
     return {r.name.name: {t.key: t.unit for t in r.thresholds} for r in load()}
+
+
+def name_of(text: str) -> str:
+    """The name of a rule by its name or id; a name that no rule has is taken as it is."""
+    asked = text.lower().replace("_", "-")
+    names = {rule.name.id.lower(): rule.name.name for rule in load()}
+    return names.get(asked, asked)

@@ -203,7 +203,7 @@ def test_daily_sums_and_a_scans_ranking_are_that_number(
     places = {(row.account, row.region) for row in kept.sums(Scope.ACCOUNT, SINCE, UNTIL)}
     lanes: list[Any] = [SimpleNamespace(account=one, region=region) for one, region in places]
     nobody: Any = None
-    run = ScanRun(kept, asked=nobody, workers=nobody, lanes=lanes)
+    run = ScanRun(kept, asked=nobody, workers=nobody, warn=nobody, lanes=lanes)
     assert agrees(of_sums(run.ranking(Period(SINCE, UNTIL)).total), truth)
 
 

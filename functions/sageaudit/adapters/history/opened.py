@@ -17,7 +17,6 @@ from msgspec import Struct
 from sageaudit.adapters.files.data_folder import data_folder
 from sageaudit.adapters.history.sort_keys import ended_sk
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.messages import say
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, Row, RunIndex, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
@@ -66,7 +65,7 @@ def open_history(
     region: str | None,
     *,
     create: bool = False,
-    warn: Callable[[str], None] = say,
+    warn: Callable[[str], None],
 ) -> HistorySource:
     """Opens the file or the table; where neither is named, the user's own file.
 
@@ -111,9 +110,9 @@ def _open_table(
     """
     # a file needs no boto3
     from sageaudit.adapters.aws.clients import aws_errors, client  # noqa: PLC0415
+    from sageaudit.adapters.aws.session import open_session  # noqa: PLC0415
     from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions  # noqa: PLC0415
     from sageaudit.adapters.history.dynamo.history import DynamoHistory  # noqa: PLC0415
-    from sageaudit.cli.accounts import open_session  # noqa: PLC0415
 
     if not _TABLE.match(table):
         raise BadUsage(f"--table {table} is not a valid table name")

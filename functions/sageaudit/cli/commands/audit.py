@@ -95,7 +95,7 @@ def audit(
         if jobs:
             from sageaudit.workflows.live import run as live  # noqa: PLC0415 - it needs boto3
 
-            account = live.Account(profile, region, opened, lasts=lasts)
+            account = live.Account(profile, region, opened, lasts=lasts, warn=say)
             tasks += [partial(account.audit, job, kind, policy) for job in jobs]
         return gravest(shown(task, show_one) for task in tasks)
 
@@ -106,7 +106,7 @@ def _opened(history: Path | None) -> Iterator[History]:
     if history is None:
         yield SqliteHistory()
         return
-    with histories.open_history(history, None, None, None, create=True) as source:
+    with histories.open_history(history, None, None, None, create=True, warn=say) as source:
         yield source.history
         say(f"the audits are kept in {source.words}")
 

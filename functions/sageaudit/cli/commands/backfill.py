@@ -12,10 +12,11 @@ from typing import Any
 import click
 
 from sageaudit.adapters.aws.pace import Pace, Stopped
+from sageaudit.adapters.aws.session import open_session
 from sageaudit.adapters.aws.threads import Threads
 from sageaudit.adapters.history.opened import open_history
 from sageaudit.cli import options
-from sageaudit.cli.accounts import OTHER_ACCOUNTS, OtherAccounts, open_session
+from sageaudit.cli.accounts import OTHER_ACCOUNTS, OtherAccounts
 from sageaudit.cli.interruption import Interruption
 from sageaudit.cli.messages import say
 from sageaudit.cli.views.scan import listing_line, may_ask
@@ -129,7 +130,7 @@ class _Backfill:
         missing = list[Listed]()
         with Threads(THREADS) as workers:
             asked = Asked(period, tuple(JobKind), None, False, Policy(), tuple(stack.regions))
-            listed = ScanRun(stack.deployed.history, asked, workers)
+            listed = ScanRun(stack.deployed.history, asked, workers, say)
             audited = len({account for account, _ in stack.deployed.places})
             if not others and audited > 1:
                 say(f"of {audited} accounts of the stack this lists yours: --account names more")
@@ -183,7 +184,7 @@ class _Backfill:
 
     def of_file(self, path: Path, stack: Stack, period: Period) -> Exit:
         """Reads, asks and writes. Raises Stopped, AwsError, or HistoryFileError."""
-        with open_history(path, None, None, None) as source:
+        with open_history(path, None, None, None, warn=say) as source:
             jobs, rulesets = 0, Counter[bool]()
             for head in _oldest_first(source.history, period):
                 jobs += 1

@@ -13,11 +13,11 @@ import click
 from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import api_model
+from sageaudit.adapters.aws.session import open_session
 from sageaudit.adapters.files import request_file
 from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.adapters.prices import sources
 from sageaudit.cli import options
-from sageaudit.cli.accounts import open_session
 from sageaudit.cli.messages import echo_json, say, shown
 from sageaudit.cli.views import check as views
 from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, RunQuery
@@ -266,7 +266,7 @@ def _history(
 ) -> Iterator[HistorySource | None]:
     """The history that is named; without a name the user's own file, if it can be read."""
     try:
-        source = open_history(history, table, profile, region)
+        source = open_history(history, table, profile, region, warn=say)
     except HistoryFileError as error:
         if history is not None:
             raise

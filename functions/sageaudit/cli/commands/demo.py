@@ -10,6 +10,7 @@ import click
 
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import asking
+from sageaudit.cli.messages import say
 from sageaudit.cli.views.progress import with_progress
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
@@ -52,7 +53,7 @@ def demo(path: Path | None) -> None:
         histories.make_folder(path.parent)
     example_history.remove_example(path)
     last_day = asking.now().date() - timedelta(days=1)
-    with histories.open_history(path, None, None, None, create=True) as opened:
+    with histories.open_history(path, None, None, None, create=True, warn=say) as opened:
         audits = example_history.record_example(opened.history, last_day)
         count = sum(1 for _ in with_progress(audits, "made-up job", "auditing"))
     click.echo(

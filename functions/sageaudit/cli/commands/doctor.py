@@ -15,8 +15,10 @@ from msgspec.structs import asdict
 from rich.console import Console
 from rich.text import Text
 
+from sageaudit.adapters.aws.session import open_session
 from sageaudit.cli import options
-from sageaudit.cli.accounts import OTHER_ACCOUNTS, OtherAccounts, open_session
+from sageaudit.cli.accounts import OTHER_ACCOUNTS, OtherAccounts
+from sageaudit.cli.messages import say
 from sageaudit.errors import BadUsage, SageauditError
 from sageaudit.exits import Exit, gravest
 from sageaudit.output.terminal.layout import plain_table
@@ -104,7 +106,7 @@ def doctor(
     checks = [
         checkup.versions(),
         checkup.prices(datetime.now(UTC).date()),
-        *([] if table and history is None else [checkup.file(history)]),
+        *([] if table and history is None else [checkup.file(history, say)]),
         *_of_aws(profile, region, asked, table, others),
         *([] if stack is None else _of_stack(profile, region, stack, members=members)),
     ]

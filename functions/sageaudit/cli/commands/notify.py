@@ -13,6 +13,7 @@ import click
 from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.session import open_session
 from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.adapters.channels.channel import Connections
 from sageaudit.adapters.channels.https_post import https_post
@@ -21,7 +22,6 @@ from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.opened import BesideTable, HistorySource
 from sageaudit.cli import asking, options
-from sageaudit.cli.accounts import open_session
 from sageaudit.cli.asking import HistoryOptions
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts

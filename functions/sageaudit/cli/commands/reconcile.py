@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
+from sageaudit.adapters.aws.session import identity, open_session
 from sageaudit.adapters.billing import cost_report
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
-from sageaudit.cli.accounts import identity, open_session
+from sageaudit.cli.messages import say
 from sageaudit.cli.views import reconciliation
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import FINISHED
@@ -63,7 +64,7 @@ def reconcile(
     first_day = _month(month_text, today)
     if account is not None:
         account = options.account_id(account, "--account")
-    with histories.open_history(history, table, profile, region) as source:
+    with histories.open_history(history, table, profile, region, warn=say) as source:
         if account is None:
             session = source.session or open_session(profile, region)
             account = identity(session, session.region_name).account

@@ -80,7 +80,7 @@ def record(
     if path is not None:
         read = recording.read(path)
     else:
-        read = live.Account(profile, region).record(job or "", kind)
+        read = live.Account(profile, region, warn=say).record(job or "", kind)
     document = recording_file.document_of(read, fingerprint_key(), policy.tags_read)
     if anonymize:
         rules = frozenset(rule.name.name for rule in catalogue.ruleset().rules)

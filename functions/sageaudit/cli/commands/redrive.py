@@ -11,9 +11,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from sageaudit.adapters.aws.session import open_session
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.cli import options
-from sageaudit.cli.accounts import open_session
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.views.formats import moment
 from sageaudit.cli.views.scan import may_ask

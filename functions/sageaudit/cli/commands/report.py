@@ -10,13 +10,14 @@ import click
 from click.core import ParameterSource
 
 from sageaudit import __version__
+from sageaudit.adapters.aws.session import open_session
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import asking, options
-from sageaudit.cli.accounts import open_session
 from sageaudit.cli.asking import HistoryOptions
 from sageaudit.cli.messages import say
+from sageaudit.cli.views.coverage import cost_line
 from sageaudit.cli.views.progress import with_progress
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
@@ -29,7 +30,7 @@ from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
-from sageaudit.exits import Exit
+from sageaudit.exits import Exit, exit_of
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body, job_title
@@ -120,7 +121,9 @@ def report(
             if coverage and isinstance(contents, AccountReport):
                 session = opened.session or open_session(where.profile, None)
                 covered = _covered(opened.history, session, contents, account)
-                code = covered.code
+                if covered.refusal is not None:
+                    say(f"the SageMaker bill is not known: {covered.refusal}")
+                    code = exit_of(covered.refusal)
                 contents = replace(contents, coverage=covered.coverage)
     _write(_page(contents), output, contents)
     return code
@@ -137,7 +140,7 @@ def _covered(
     [own] = asked.accounts
     if {account for account, _ in places} != {own}:
         raise BadUsage(f"--coverage reads the bill of your own account: give --account {own}")
-    say(billed.cost_line(asked))
+    say(cost_line(asked))
     return billed.read(asked, history, places, regions, Period(report.since, report.until))
 
 

@@ -11,24 +11,21 @@ import click
 from rich.text import Text
 
 from sageaudit.adapters.aws.pace import Pace, Stopped
+from sageaudit.adapters.aws.session import home_region, open_session
 from sageaudit.adapters.aws.threads import Threads
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
-from sageaudit.cli.accounts import (
-    OTHER_ACCOUNTS,
-    OtherAccounts,
-    home_region,
-    open_session,
-)
+from sageaudit.cli.accounts import OTHER_ACCOUNTS, OtherAccounts
 from sageaudit.cli.interruption import Interruption
 from sageaudit.cli.messages import echo_json, say
+from sageaudit.cli.views import coverage as coverage_view
 from sageaudit.cli.views import ranking as ranking_view
 from sageaudit.cli.views import scan as view
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, NoHistory
-from sageaudit.exits import Exit, gravest
+from sageaudit.exits import Exit, exit_of, gravest
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.text.words import counted
 from sageaudit.queries.window import DAY_FORMS, METRICS, window_of_days
@@ -140,7 +137,7 @@ def scan(
     ):
         pace = Pace(time.monotonic, interruption.sleep)
         home = home_region(session, named, every=all_regions)
-        run, several = ScanRun(opened.history, asked, workers), None
+        run, several = ScanRun(opened.history, asked, workers, say), None
         try:
             if recordings:
                 run.list_recordings(recordings)
@@ -159,7 +156,7 @@ def scan(
         cost, bill = scan_cost([] if recordings else run.to_audit()), None
         if coverage:
             bill = billed.billed(session, home, several.listed.names if several else ())
-            say(billed.cost_line(bill))
+            say(coverage_view.cost_line(bill))
         if dry_run:
             _show_plan(run, cost, printed)
             return run.tally.exit
@@ -170,7 +167,7 @@ def scan(
             with interruption.question():
                 click.confirm("Scan?", abort=True, err=True)
         with view.progress(run.tally, run.jobs, say) as draw:
-            run.run(interruption, draw)
+            run.run(lambda: interruption.wished, draw)
         bill = None if interruption.wished else bill
         _show(run, run.period(now.date()), bill, pace.metrics_requested, printed)
         _say_how_to_go_on(run)
@@ -199,7 +196,7 @@ def _check_needs_no_aws(profile: str | None, coverage: bool, *, some: bool) -> N
 def _open(history: Path | None, *, dry_run: bool) -> histories.HistorySource:
     """The history; a dry run makes no file."""
     try:
-        return histories.open_history(history, None, None, None, create=not dry_run)
+        return histories.open_history(history, None, None, None, create=not dry_run, warn=say)
     except NoHistory:
         if not dry_run:
             raise
@@ -226,20 +223,22 @@ def _show(
     covered = billed.Covered()
     if bill is not None:
         covered = billed.read(bill, run.history, run.places, run.asked.regions, period)
-        run.tally.codes.add(covered.code)
+        if covered.refusal is not None:
+            say(f"the SageMaker bill is not known: {covered.refusal}")
+            run.tally.codes.add(exit_of(covered.refusal))
     if printed.json:
         echo_json(
             {
                 "schema": 1,
                 "scan": view.document(run.tally, run.lanes, run.left, metrics),
-                "coverage": billed.document(covered),
+                "coverage": coverage_view.document(covered),
                 "ranking": ranking_view.document(ranked),
                 "accounts": view.accounts_document(statuses),
             }
         )
         return
     console = console_for(no_color=printed.no_color)
-    billed.show(covered, console)
+    coverage_view.show(covered, console)
     ranking_view.show(ranked, console)
     view.show_accounts(statuses, console)
     view.show(run.tally, run.left, metrics, console)

@@ -12,6 +12,7 @@ import click
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
+from sageaudit.cli.messages import say
 from sageaudit.domain.audit.finding_document import rounded
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.billed_time import billed_seconds
@@ -74,7 +75,7 @@ def what_if(
     if path is not None:
         run = _recorded(path)
     else:
-        run = live.Account(profile, region).run(job or "", kind, policy)
+        run = live.Account(profile, region, warn=say).run(job or "", kind, policy)
     run = replace(run, market=own(run.market, policy.discounts, day_of(run.job, run.now)))
     printed.show(document_of(run, types), candidates.show)
 

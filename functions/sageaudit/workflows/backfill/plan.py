@@ -14,7 +14,7 @@ from sageaudit.adapters.aws.clients import CONFIG, client
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoInstallation, DynamoSweepNotes
-from sageaudit.cli.advices import OWN_AUDIT_USD, OWN_WRITE_USD
+from sageaudit.domain.advice.own_cost import OWN_AUDIT_USD, OWN_WRITE_USD
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.sweep import still_swept

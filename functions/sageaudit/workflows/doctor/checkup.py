@@ -20,13 +20,13 @@ from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, known_reg
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue
 from sageaudit.adapters.aws.probes import probe
 from sageaudit.adapters.aws.secrets import SecretReader
+from sageaudit.adapters.aws.session import AccountList, Identity, identity
 from sageaudit.adapters.aws.stack_outputs import AUDITS_AT_ONCE, CHANNEL, of_channels, stack_outputs
 from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.accounts import AccountList, Identity, identity
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.routes import OWN_TOPIC
@@ -104,11 +104,11 @@ def prices(today: date) -> Check:
     return Check("prices", CheckState.OK, found, advice)
 
 
-def file(path: Path | None) -> Check:
+def file(path: Path | None, warn: Callable[[str], None]) -> Check:
     """The history's file: there, of this tool and version, readable and writable."""
     name = f"history {path or histories.default_path()}"
     try:
-        with histories.open_history(path, None, None, None) as opened:
+        with histories.open_history(path, None, None, None, warn=warn) as opened:
             place = Path(opened.name)
     except NoHistory as error:
         if path is None:

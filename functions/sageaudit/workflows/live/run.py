@@ -11,14 +11,13 @@ from typing import Any, TypeVar
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.adapters.aws.session import open_session
 from sageaudit.adapters.files.recorder import AnswerRecorder
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
-from sageaudit.cli.accounts import open_session
-from sageaudit.cli.messages import say
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.job.describe import parse
@@ -80,6 +79,8 @@ def live_dependencies(
 class Account:
     """The AWS account of a profile. Calls only APIs that read.
 
+    `warn` is told, in a sentence, what is left out.
+
     `history` is judged with and recorded in; without one that `lasts`, family rules answer Unknown.
     """
 
@@ -90,7 +91,9 @@ class Account:
         history: History | None = None,
         *,
         lasts: bool = True,
+        warn: Callable[[str], None],
     ) -> None:
+        self._warn = warn
         self._profile = profile
         self._region = region
         self._history = history
@@ -105,7 +108,9 @@ class Account:
         deps = self._deps(policy)
         children = []
         if ref.kind.row.rollup:
-            children = [*_of_each(deps.jobs.children(ref), lambda one: self._audit(one, deps, now))]
+            children = [
+                *self._of_each(deps.jobs.children(ref), lambda one: self._audit(one, deps, now))
+            ]
         audit, done = self._audit(ref, deps, now)
         if not ref.kind.row.rollup:
             return done.document
@@ -124,7 +129,7 @@ class Account:
 
         if not ref.kind.row.rollup:
             return recorded(ref)
-        children = tuple(_of_each(deps.jobs.children(ref), recorded))
+        children = tuple(self._of_each(deps.jobs.children(ref), recorded))
         return RecordedSet(children, recorded(ref))
 
     def run(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
@@ -145,6 +150,16 @@ class Account:
             raise AwsError(f"{ref.arn}: its Describe* response cannot be read: {error}") from error
         market = deps.markets.market(parsed, now)
         return Run(parsed, deps.metrics.read(parsed, now), market, now)
+
+    def _of_each(
+        self, children: Iterable[JobRef] | None, read: Callable[[JobRef], T]
+    ) -> Iterator[T]:
+        """What is read of each job of a roll-up; those that were deleted since are left out."""
+        for child in children or ():
+            try:
+                yield read(child)
+            except JobNotFound:
+                self._warn(f"{child.name} was deleted: its cost is not in the sum")
 
     def _audit(self, ref: JobRef, deps: AuditDependencies, now: datetime) -> tuple[Audit, Audited]:
         ended = JobEnded(ref, "Unknown", None, now, {}, replayed=True)
@@ -214,22 +229,15 @@ class Account:
         unasked = " and ".join(error.action for error in denied.values())
         if refs:
             if denied:
-                say(f"{unasked} is not permitted; if another job has this name too, give its ARN")
+                self._warn(
+                    f"{unasked} is not permitted; if another job has this name too, give its ARN"
+                )
             return refs[0]
         asked = ", ".join(kind.value for kind in kinds if kind not in denied)
         if denied:
             looked = f"; there is none among the kinds that could be asked ({asked})"
             raise AccessDenied(unasked, f"{unasked} is not permitted{looked if asked else ''}.")
         raise JobNotFound(f"there is no job {name} in {region} (looked for: {asked})")
-
-
-def _of_each(children: Iterable[JobRef] | None, read: Callable[[JobRef], T]) -> Iterator[T]:
-    """What is read of each job of a roll-up; those that were deleted since are left out."""
-    for child in children or ():
-        try:
-            yield read(child)
-        except JobNotFound:
-            say(f"{child.name} was deleted: its cost is not in the sum")
 
 
 def one_of(children: Sequence[str], name: str, kind: JobKind) -> str:

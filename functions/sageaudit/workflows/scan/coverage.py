@@ -1,4 +1,4 @@
-"""The SageMaker bill beside the audits of a scan: as Cost Explorer has it, and as it is shown."""
+"""The SageMaker bill beside the audits of a scan, as Cost Explorer has it."""
 
 from __future__ import annotations
 
@@ -7,26 +7,17 @@ from decimal import Decimal
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict
-from rich.console import Console
 
 from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.session import identity
 from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, CostExplorer
-from sageaudit.cli.accounts import identity
-from sageaudit.cli.messages import say
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.reconcile.audited_lines import AuditedLine, lines_of
 from sageaudit.domain.reconcile.coverage import Coverage, coverage
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
-from sageaudit.errors import AwsError, BadUsage, Malformed
-from sageaudit.exits import Exit, exit_of
-from sageaudit.output.terminal.layout import line, plain_table
-from sageaudit.output.text.headline import coverage_headline
-from sageaudit.output.text.money import usd
-from sageaudit.output.text.untrusted import middle, terminal
-from sageaudit.output.text.words import counted
+from sageaudit.errors import AwsError, BadUsage, Malformed, SageauditError
 from sageaudit.ports import History
 from sageaudit.queries.lists import heads_of_period
 from sageaudit.workflows.audit.whole_audit import whole_audit
@@ -65,11 +56,11 @@ def billed(session: Any, region: str, accounts: Iterable[str] = ()) -> BilledAcc
 
 
 class Covered(Struct, frozen=True):
-    """The bill beside the audits; None where it could not be read, with the code of the refusal."""
+    """The bill beside the audits; None if it was not read, with the error if it was refused."""
 
     coverage: Coverage | None = None
     requests: int = 0
-    code: Exit = Exit.DONE
+    refusal: SageauditError | None = None
 
 
 def read(
@@ -89,8 +80,7 @@ def read(
     try:
         lines, bills = _of_accounts(explorer, asked.accounts, period)
     except (AwsError, Malformed) as error:
-        say(f"the SageMaker bill is not known: {error}")
-        return Covered(None, explorer.requests, exit_of(error))
+        return Covered(None, explorer.requests, error)
     audited = dict.fromkeys(asked.accounts, Decimal(0))
     for row in history.sums(Scope.ACCOUNT, period.since, period.until):
         if (row.account, row.region) in places:
@@ -128,73 +118,3 @@ def audited_lines(
             document = whole_audit(history, head.key, head.version)
             if document is not None:
                 yield from lines_of(document, None)
-
-
-_SHOWN = 10
-_NAME = 44
-_WHOLE = 100
-_NOTE = (
-    "Bill: Cost Explorer's unblended cost of usage, before credits, Savings Plans and taxes;"
-    " it may be 24 hours late. Audited: list prices of the jobs that ended in these days."
-)
-
-
-def cost_line(asked: BilledAccounts) -> str:
-    """What reading the bill costs, before it is read."""
-    requests = counted(asked.least_requests, "Cost Explorer request")
-    return f"--coverage takes {requests} or more at ${USD_PER_REQUEST} each: about {usd(asked.usd)}"
-
-
-def document(found: Covered) -> dict[str, Any] | None:
-    """The coverage as JSON; None where no bill was read."""
-    covered = found.coverage
-    if covered is None:
-        return None
-    return {
-        "since": covered.since.isoformat(),
-        "until": covered.until.isoformat(),
-        "bill_usd": covered.bill_usd,
-        "audited_usd": covered.audited_usd,
-        "audited_percent": covered.percent,
-        "jobs": [asdict(row) for row in covered.jobs],
-        "outside": [asdict(row) for row in covered.outside],
-        "accounts": [asdict(row) for row in covered.accounts],
-        "requests": found.requests,
-        "requests_usd": found.requests * USD_PER_REQUEST,
-    }
-
-
-def show(found: Covered, console: Console) -> None:
-    """Prints the headline, then what is audited and what is outside, by usage type."""
-    covered = found.coverage
-    if covered is None:
-        return
-    line(console, coverage_headline(covered), "bold")
-    if covered.percent is not None and covered.percent > _WHOLE:
-        line(
-            console,
-            "More than the bill: its last day is not complete, or the dollars of jobs that began"
-            " before these days are in the bill of earlier days.",
-        )
-    if covered.jobs or covered.outside:
-        _show_table(list(_rows(covered)), console)
-    line(console, _NOTE, "dim")
-    console.print()
-
-
-def _show_table(rows: Sequence[tuple[str, str, str]], console: Console) -> None:
-    money = ("Bill", "Audited")
-    table = plain_table("Usage", *money, right=money, unbroken=money)
-    for name, *amounts in rows:
-        table.add_row(middle(terminal(name), _NAME), *amounts)
-    console.print(table)
-
-
-def _rows(covered: Coverage) -> Iterator[tuple[str, str, str]]:
-    """The largest; --output json has all of them."""
-    for row in covered.jobs[:_SHOWN]:
-        yield row.usage, usd(row.bill_usd), usd(row.audited_usd)
-    for outside in covered.outside[:_SHOWN]:
-        yield outside.name, usd(outside.usd), "not audited"
-    if more := len(covered.jobs[_SHOWN:]) + len(covered.outside[_SHOWN:]):
-        yield f"+{more} more: --output json", "", ""

@@ -14,9 +14,9 @@ from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.pace import Pace, Stopped
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.adapters.aws.session import AccountList
 from sageaudit.adapters.aws.threads import Threads
 from sageaudit.adapters.files.data_folder import fingerprint_key
-from sageaudit.cli.accounts import AccountList
 from sageaudit.domain.job.listed import Listed, in_order
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.nearest import did_you_mean

@@ -11,8 +11,6 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from sageaudit.adapters.aws.pace import Stopped
-from sageaudit.cli.interruption import Interruption
-from sageaudit.cli.messages import say
 from sageaudit.domain.audit.ranking import FamilyFix, RankedName, Ranking, family_fix, ranking
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.sums import Scope, SumRow, grouped
@@ -77,6 +75,8 @@ class ScanRun(Struct):
     history: History
     asked: Asked
     workers: Workers
+    warn: Callable[[str], None]
+    """Is told of what cannot be listed, in a sentence."""
     lanes: Sequence[Lane] = ()
     tally: ScanTally = field(default_factory=ScanTally)
     statuses: dict[str, AccountStatus] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class ScanRun(Struct):
             self.statuses[status.account] = status
             jobs += found
             for reason in status.reasons:
-                say(f"{status.account}: {reason}")
+                self.warn(f"{status.account}: {reason}")
             self.tally.take(status.tally, status.error)
         taken = self.asked.of(jobs)
         names = sorted({job.ref.account for job in taken})
@@ -164,13 +164,12 @@ class ScanRun(Struct):
             if not (asked.some_regions and refusal.region in closed):
                 self._refuse(refusal.error, quiet=quiet, tally=tally)
         if asked.some_regions and closed and not quiet:
-            say(f"not enabled for this account: {', '.join(sorted(closed))}")
+            self.warn(f"not enabled for this account: {', '.join(sorted(closed))}")
         return [*listing.jobs]
 
-    @staticmethod
-    def _refuse(error: SageauditError, *, quiet: bool, tally: ScanTally) -> None:
+    def _refuse(self, error: SageauditError, *, quiet: bool, tally: ScanTally) -> None:
         if not quiet:
-            say(str(error))
+            self.warn(str(error))
         tally.refuse(str(error), exit_of(error))
 
     @property
@@ -193,13 +192,13 @@ class ScanRun(Struct):
         now = datetime.now(UTC)
         return (job for lane in self.lanes for job in to_audit(lane, now))
 
-    def run(self, interruption: Interruption, draw: Callable[[], None]) -> None:
-        """Audits and records until all is done, or Ctrl-C, or the history takes no more."""
+    def run(self, stopped: Callable[[], bool], draw: Callable[[], None]) -> None:
+        """Audits and records until all is done, or `stopped()`, or the history takes no more."""
         outcomes = scan(
             self.lanes,
             self.workers,
             clock=lambda: datetime.now(UTC),
-            stopped=lambda: interruption.wished,
+            stopped=stopped,
         )
         try:
             for outcome in outcomes:
