@@ -87,7 +87,9 @@ def read_decision(columns: sqlite3.Row) -> Decision:
 
 def read_head(columns: sqlite3.Row) -> AuditSummary:
     """The summary of a run's row; raises as `read_finding`."""
-    return AuditSummary(key=read_key(columns), **_values(_OF_A_HEAD, columns[len(_KEY) :]))
+    values = _values(_OF_A_HEAD, columns[len(_KEY) :])
+    values["key"] = read_key(columns)  # a keyword beside `**values` would copy them all
+    return AuditSummary(**values)
 
 
 def _values(plan: _Plan, columns: tuple[Any, ...]) -> dict[str, Any]:
