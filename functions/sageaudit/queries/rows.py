@@ -18,8 +18,6 @@ _OWN = (Sort.TOTAL, Sort.AVOIDABLE, Sort.LOST)
 """Amounts of a roll-up that its summary has of its training jobs."""
 NEVER_STARTED = "Never started"
 """The status of jobs that failed or were stopped before their start; no word of AWS."""
-
-
 OF_A_FINDING = frozenset(
     [
         *("ended_at", "job", "arn", "created_at", "kind", "account", "region", "family", "owner"),
