@@ -15,6 +15,7 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack
 from sageaudit.cli.support.history.asking import rule_named
 from sageaudit.cli.support.history.histories import HistorySource, open_history
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
@@ -25,7 +26,6 @@ from sageaudit.queries.lists import Lists
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.names import named
 from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.rows import RuleFinding
 from sageaudit.queries.total import Total
 from sageaudit.queries.window import window
 
