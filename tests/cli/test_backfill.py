@@ -102,7 +102,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Itera
         outputs = [{"OutputKey": k, "OutputValue": v} for k, v in made.stack.outputs.items()]
         calls.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": outputs}]})
         for kind in JobKind:
-            rows: Mapping[str, Any] = {f"{kind.row.prefix}JobSummaries": []}
+            rows: Mapping[str, Any] = {kind.row.list_rows: []}
             calls.answer(f"sagemaker:{kind.row.list_call}", lambda *_, rows=rows: rows)
         calls.answer("sagemaker:ListCandidatesForAutoMLJob", lambda *_: {"Candidates": []})
         made.swept(ACCOUNT, OTHER, entries.ACCOUNT)

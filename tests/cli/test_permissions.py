@@ -96,7 +96,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
     with mock_aws(), aws_calls() as made:
         for kind in JobKind:
             made.answer(f"sagemaker:{kind.row.describe_call}", describe(kind))
-            rows = {f"{kind.row.prefix}JobSummaries": [summary(kind)]}
+            rows = {kind.row.list_rows: [summary(kind)]}
             made.answer(f"sagemaker:{kind.row.list_call}", lambda *_, rows=rows: rows)
         made.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
         made.answer(

@@ -27,7 +27,8 @@ from sageaudit.domain.job.parts import (
 from sageaudit.errors import Malformed
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer, transition
 
-TRAINING, PROCESSING, TRANSFORM, TUNING, AUTOML = JobKind
+TRAINING, PROCESSING, TRANSFORM = JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM
+TUNING, AUTOML = JobKind.TUNING, JobKind.AUTOML
 ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}"
 PLAN = f"{ARN}:training-plan/p5-week"
 ANSWERS: dict[JobKind, dict[str, Any]] = {

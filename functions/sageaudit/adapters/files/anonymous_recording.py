@@ -81,6 +81,7 @@ class _File:
             "as_of": lambda moment: moment,
             "notes": lambda texts: [_sentence(text) for text in texts],
             "describe": lambda answer: self._answer(answer, account),
+            "deleted": lambda arns: [names.arn(arn) for arn in arns],
             "tags": lambda tags: [
                 self._tag(name, value)
                 for name, value in {item["Key"]: item["Value"] for item in tags}.items()
