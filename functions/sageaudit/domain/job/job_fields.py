@@ -135,9 +135,8 @@ _CLUSTERS = {
         "InstanceGroups[].InstanceCount": KeptAs.COUNT,
     },
     JobKind.PROCESSING: _SELECTED,
-    JobKind.TRANSFORM: _INSTANCES,
 }
-"""The instances, where an answer of each kind has its cluster."""
+"""What a cluster says of its instances, in answers that say more than their type and count."""
 _PURCHASES = {
     JobKind.TRAINING: {
         "ResourceConfig.TrainingPlanArn": KeptAs.GIVEN,
@@ -156,7 +155,7 @@ def _of_cluster(kind: JobKind) -> Iterator[Row[Any]]:
     if path is None:
         return
     resources = at(path, fields.section)
-    keeps = {f"{path}.{key}": kept for key, kept in _CLUSTERS[kind].items()}
+    keeps = {f"{path}.{key}": kept for key, kept in _CLUSTERS.get(kind, _INSTANCES).items()}
 
     yield Row("groups", keeps, lambda answer: describe_parts.instances(resources(answer))[0])
     yield Row(
