@@ -144,24 +144,33 @@ def test_the_names_of_a_row_are_aws_s(kind: JobKind) -> None:
     assert faults(kind.row) == []
 
 
+def changed(whole: Any, **values: object) -> Any:
+    """A row, or a part of one, with other values."""
+    return replace(whole, **values)
+
+
+def misnamed(whole: Any, names: str) -> Iterator[tuple[str, Any]]:
+    """A row, or a part of one, with one of these names misspelled each time, if it has one."""
+    for name in names.split():
+        if (text := getattr(whole, name)) is not None:
+            yield name, changed(whole, **{name: f"{text}{WRONG}"})
+
+
 def wrong_rows(row: KindRow) -> Iterator[tuple[str, KindRow]]:
-    """The row with one wrong name each time, beside the name of what is wrong."""
-    texts = "prefix sdk_noun version arn_word list_rows start_key end_key required_key"
-    for name in (*texts.split(), *(key for key in ("cluster", "image") if getattr(row, key))):
-        yield name, replace(row, **{name: f"{getattr(row, name)}{WRONG}"})
-    yield "longest_name", replace(row, longest_name=row.longest_name + 1)
-    yield "in_steps", replace(row, in_steps=not row.in_steps)
-    yield "volumes", replace(row, volumes=not row.volumes)
-    for part, keys in (("inputs", ("items", "name_key", "source")), ("rollup", ("child_key",))):
-        if (whole := getattr(row, part)) is not None:
-            for key in filter(lambda key, whole=whole: getattr(whole, key), keys):
-                changed = replace(whole, **{key: f"{getattr(whole, key)}{WRONG}"})
-                yield f"{part}.{key}", replace(row, **{part: changed})
-    if (rollup := row.rollup) is not None:
-        for key in ("action", "rows", "arn_key", "name_key"):
-            wrong = replace(rollup.child_list, **{key: f"{getattr(rollup.child_list, key)}{WRONG}"})
-            yield f"child_list.{key}", replace(row, rollup=replace(rollup, child_list=wrong))
-        yield "definition", replace(row, rollup=replace(rollup, definition=WRONG))
+    """The row with one wrong value each time, beside the name of what is wrong."""
+    yield from misnamed(row, "prefix sdk_noun version arn_word list_rows start_key end_key")
+    yield from misnamed(row, "required_key cluster image")
+    yield "longest_name", changed(row, longest_name=row.longest_name + 1)
+    yield "in_steps", changed(row, in_steps=not row.in_steps)
+    yield "volumes", changed(row, volumes=not row.volumes)
+    if row.inputs is not None:
+        for name, inputs in misnamed(row.inputs, "items name_key source"):
+            yield name, changed(row, inputs=inputs)
+    if row.rollup is not None:
+        for name, rollup in misnamed(row.rollup, "child_key definition"):
+            yield name, changed(row, rollup=rollup)
+        for name, listed in misnamed(row.rollup.child_list, "action rows steps arn_key name_key"):
+            yield name, changed(row, rollup=changed(row.rollup, child_list=listed))
 
 
 @pytest.mark.parametrize("kind", list(JobKind))
