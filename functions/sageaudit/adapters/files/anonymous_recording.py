@@ -60,7 +60,7 @@ def anonymized(
 def _job_names(document: Mapping[str, Any]) -> Iterator[str]:
     for one in (document, *document.get("children", ())):
         answer = one.get("describe") or {}
-        found = (answer.get(f"{kind.row.prefix}JobName") for kind in JobKind)
+        found = (answer.get(kind.row.name_key) for kind in JobKind)
         yield from (name for name in found if isinstance(name, str))
 
 
