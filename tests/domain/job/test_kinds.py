@@ -50,6 +50,12 @@ def test_a_kind_has_instances_or_children(kind: JobKind) -> None:
     assert is_billed or is_sum, f"a kind needs instances ({', '.join(own)}) or children (rollup)"
 
 
+def test_a_roll_up_that_names_or_asks_for_its_jobs_launches_one_kind() -> None:
+    """They are found in the list of that kind, and asked for in its form."""
+    rollups = [kind.row.rollup for kind in JobKind if kind.row.rollup]
+    assert all(one.child_kind for one in rollups if one.is_prefix or one.definition)
+
+
 def test_no_two_kinds_share_what_tells_them_apart() -> None:
     """ARN words, events, prefixes, namespaces, console pages."""
     rows = [kind.row for kind in JobKind]

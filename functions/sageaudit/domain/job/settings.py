@@ -15,6 +15,7 @@ from sageaudit.domain.job.kept_fields import UNKNOWN, KeptAs, Paths
 from sageaudit.domain.job.kinds import JobKind
 
 RUN_LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
+"""The setting that limits the run time."""
 SET = "set"
 """Stands for a value of which only that it is there is kept."""
 SettingValue = bool | int | str | None
@@ -76,22 +77,29 @@ is not set is off.
 
 def kept_settings() -> Paths:
     """What of an answer is kept for them, of every kind."""
-    definitions = [one for kind in JobKind if (one := _definition(kind))]
     training = {path: row.kept for path, row in SETTINGS.items()}
     return training | {
         path: row.kept
         for setting, row in SETTINGS.items()
-        for path in (
-            *row.paths.values(),
-            *(f"{place}.{setting}" for key in definitions for place in (key, f"{key}s[]")),
-        )
+        for path in (*row.paths.values(), *_in_definitions(setting))
     }
+
+
+def _in_definitions(setting: str) -> Iterator[str]:
+    """The paths of a setting in what roll-ups ask of the jobs that they launch."""
+    for kind in JobKind:
+        one, path = _definition(kind), path_of(kind, setting)
+        if one and path:
+            yield from (f"{one}.{path}", f"{one}s[].{path}")
 
 
 def path_of(kind: JobKind, setting: str) -> str | None:
     """The setting's path in jobs of a kind, or None; of a tuning job, in its definitions."""
-    is_of_training = kind is JobKind.TRAINING or _definition(kind) is not None
-    return setting if is_of_training else SETTINGS[setting].paths.get(kind)
+    rollup = kind.row.rollup
+    asked = rollup.child_kind if rollup and rollup.definition else kind
+    if asked is JobKind.TRAINING:
+        return setting
+    return SETTINGS[setting].paths.get(asked) if asked else None
 
 
 def _definition(kind: JobKind) -> str | None:
