@@ -27,7 +27,7 @@ from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.commands.demo import demo as example_command
-from sageaudit.domain.audit.record import FindingRow, RunQuery
+from sageaudit.domain.audit.record import RuleFinding, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.listed import Period
@@ -181,12 +181,12 @@ def _show_message(
         console.print(slack_view.view(posts[-1]))
 
 
-def _show_rule(console: Console, rows: Iterable[FindingRow]) -> None:
+def _show_rule(console: Console, rows: Iterable[RuleFinding]) -> None:
     found = Table.grid(padding=(0, _GAP, 0, 0))
     name_width = min(max(console.width // 3, _SHORTEST), _LONGEST)
     for row in rows:
-        name = middle(terminal(row.job), name_width)
-        found.add_row(f"{row.ended_at:%Y-%m-%d}", Text(name), Text(terminal(row.summary)))
+        name = middle(terminal(row.summary.job), name_width)
+        found.add_row(f"{row.ended_at:%Y-%m-%d}", Text(name), Text(terminal(row.finding.summary)))
     console.print(Text(f"\nA query of the history: what did {RULE} find?", "bold"))
     console.print(found)
 

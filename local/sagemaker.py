@@ -54,7 +54,7 @@ class RecordedSageMaker:
             event = f"before-send.sagemaker.{kind.row.describe_call}"
             requests.register(event, self._describe(kind.row))
             event = f"before-send.sagemaker.{kind.row.list_call}"
-            requests.register(event, self._list(kind.row.prefix))
+            requests.register(event, self._list(kind.row))
             if (rollup := kind.row.rollup) is not None:
                 event = f"before-send.sagemaker.{rollup.child_list.action}"
                 requests.register(event, self._list_children(kind.row, rollup))
@@ -89,28 +89,28 @@ class RecordedSageMaker:
 
         return answer
 
-    def _list(self, prefix: str) -> Callable[..., AWSResponse]:
+    def _list(self, row: KindRow) -> Callable[..., AWSResponse]:
         """The newest creation first. The token is the number of rows before the page."""
-        row_shape = self._shape(f"List{prefix}Jobs").members[f"{prefix}JobSummaries"].member
+        row_shape = self._shape(row.list_call).members[row.list_rows].member
 
         def answer(request: Any, **_: Any) -> AWSResponse:
             asked = json.loads(request.body)
             listed = [
                 {**self._now(job), "CreationTime": job.key.created_at.isoformat()}
-                for (kind, _), job in self._jobs.items()
-                if kind == prefix and self._is_listed(job)
+                for (prefix, _), job in self._jobs.items()
+                if prefix == row.prefix and self._is_listed(job)
             ]
             rows = sorted(
-                (_wire(row, row_shape) for row in listed),
-                key=lambda row: float(row["CreationTime"]),
+                (_wire(job, row_shape) for job in listed),
+                key=lambda job: float(job["CreationTime"]),
                 reverse=True,
             )
             after, before = asked["CreationTimeAfter"], asked["CreationTimeBefore"]
-            rows = [row for row in rows if after < row["CreationTime"] < before]
+            rows = [job for job in rows if after < job["CreationTime"] < before]
             start = int(asked.get("NextToken", 0))
             end = start + min(self.page, asked["MaxResults"])
             more = {"NextToken": str(end)} if end < len(rows) else {}
-            return _answer({f"{prefix}JobSummaries": rows[start:end], **more})
+            return _answer({row.list_rows: rows[start:end], **more})
 
         return answer
 

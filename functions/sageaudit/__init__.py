@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from sageaudit.domain.audit.summary import AuditSummary
     from sageaudit.errors import SageauditError
     from sageaudit.queries.changes import SpendChange
-    from sageaudit.queries.rows import RuleFinding
     from sageaudit.queries.total import Total
 
 __version__ = "0.1.0"
@@ -39,7 +38,7 @@ _MODULES = {
     "AuditHistory": "api.histories",
     "SageauditError": "errors",
     "AuditSummary": "domain.audit.summary",
-    "RuleFinding": "queries.rows",
+    "RuleFinding": "domain.audit.record",
     "SpendChange": "queries.changes",
     "Total": "queries.total",
 }

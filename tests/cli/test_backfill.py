@@ -103,9 +103,11 @@ def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Itera
         outputs = [{"OutputKey": k, "OutputValue": v} for k, v in made.stack.outputs.items()]
         calls.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": outputs}]})
         for kind in JobKind:
-            rows: Mapping[str, Any] = {f"{kind.row.prefix}JobSummaries": []}
+            rows: Mapping[str, Any] = {kind.row.list_rows: []}
             calls.answer(f"sagemaker:{kind.row.list_call}", lambda *_, rows=rows: rows)
-        calls.answer("sagemaker:ListCandidatesForAutoMLJob", lambda *_: {"Candidates": []})
+        for children in (kind.row.rollup.child_list for kind in JobKind if kind.row.rollup):
+            none: Mapping[str, Any] = {children.rows: []}
+            calls.answer(f"sagemaker:{children.action}", lambda *_, rows=none: rows)
         made.swept(ACCOUNT, OTHER, entries.ACCOUNT)
         made.has(*(listed(f"job-{number:02}", NOW - (50 - number) * DAY) for number in range(12)))
         yield made
@@ -113,16 +115,17 @@ def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Itera
 
 def test_it_calls_what_it_declares(deployed: Deployed, tmp_path: Path) -> None:
     """Jobs are sent, and nothing is written; a file is written, and no job is asked for."""
-    automl = {
-        "AutoMLJobName": "churn",
-        "AutoMLJobArn": f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:automl-job/churn",
-        "AutoMLJobStatus": "Completed",
-        "CreationTime": NOW - 41 * DAY,
-        "EndTime": NOW - 40 * DAY,
-        "LastModifiedTime": NOW - 40 * DAY,
-    }
-    answers = deployed.stack.calls
-    answers.answer("sagemaker:ListAutoMLJobs", lambda *_: {"AutoMLJobSummaries": [automl]})
+    for kind in (one.row for one in JobKind if one.row.rollup and not one.row.rollup.is_prefix):
+        job = {
+            kind.name_key: "churn",
+            kind.arn_key: f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.arn_word}/churn",
+            kind.status_key: "Completed",
+            "CreationTime": NOW - 41 * DAY,
+            kind.end_key: NOW - 40 * DAY,
+            "LastModifiedTime": NOW - 40 * DAY,
+        }
+        rows = {kind.list_rows: [job]}
+        deployed.stack.calls.answer(f"sagemaker:{kind.list_call}", lambda *_, rows=rows: rows)
     deployed.stack.calls.made.clear()
     assert deployed("--since", "60d", "--yes", "--per-minute", "6000").exit_code == 0
     needs = permissions.CHANGING["backfill"]

@@ -43,7 +43,6 @@ def arn(kind: JobKind) -> str:
 
 def described(kind: JobKind) -> dict[str, Any]:
     """Describe's answer about that job: it ended well, an hour after it began."""
-    prefix = kind.row.prefix
     cluster = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 5}
     inputs = {"DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://b/x"}}}
     more: Mapping[JobKind, dict[str, Any]] = {
@@ -56,31 +55,29 @@ def described(kind: JobKind) -> dict[str, Any]:
         JobKind.PROCESSING: {"ProcessingResources": {"ClusterConfig": cluster}},
         JobKind.TRANSFORM: {"TransformResources": cluster},
         JobKind.TUNING: {"TrainingJobStatusCounters": {"Completed": 1}},
-        JobKind.AUTOML: {"EndTime": ENDED},
     }
     return {
-        f"{prefix}JobName": f"{kind.value}-1",
-        f"{prefix}JobArn": arn(kind),
-        f"{prefix}JobStatus": "Completed",
+        kind.row.name_key: f"{kind.value}-1",
+        kind.row.arn_key: arn(kind),
+        kind.row.status_key: "Completed",
         "CreationTime": BEGUN,
         "LastModifiedTime": ENDED,
-        f"{prefix}StartTime": BEGUN,
-        f"{prefix}EndTime": ENDED,
-        **more[kind],
+        kind.row.start_key: BEGUN,
+        kind.row.end_key: ENDED,
+        **more.get(kind, {}),
     }
 
 
 def summary(kind: JobKind) -> dict[str, Any]:
     """List's row of that job."""
-    row = {key: value for key, value in described(kind).items() if not key.endswith("Config")}
-    return row | {kind.row.end_key: ENDED}
+    return {key: value for key, value in described(kind).items() if not key.endswith("Config")}
 
 
 def describe(kind: JobKind) -> Callable[[str, Mapping[str, Any]], Mapping[str, Any]]:
     """Answers about the one job, and about no other."""
 
     def answer(_: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        if params[f"{kind.row.prefix}JobName"] != f"{kind.value}-1":
+        if params[kind.row.name_key] != f"{kind.value}-1":
             error = {"Code": "ValidationException", "Message": "Requested resource not found."}
             raise ClientError({"Error": error, "ResponseMetadata": {}}, "Describe")
         return described(kind)
@@ -96,7 +93,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
     with mock_aws(), aws_calls() as made:
         for kind in JobKind:
             made.answer(f"sagemaker:{kind.row.describe_call}", describe(kind))
-            rows = {f"{kind.row.prefix}JobSummaries": [summary(kind)]}
+            rows = {kind.row.list_rows: [summary(kind)]}
             made.answer(f"sagemaker:{kind.row.list_call}", lambda *_, rows=rows: rows)
         made.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
         made.answer(

@@ -107,9 +107,9 @@ def test_an_automl_job_is_recorded_with_its_jobs_of_all_kinds(
 
 
 def test_a_job_of_an_automl_job_that_was_deleted_is_missing_from_the_sum(
-    account: LiveAccount, run: Run, monkeypatch: pytest.MonkeyPatch
+    account: LiveAccount, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The others are summed."""
+    """The others are summed, and the recording says so too, also under pseudonyms."""
     monkeypatch.setattr(_Clock, "moment", datetime(2026, 5, 20, tzinfo=UTC))
     arn = account.automl()
     gone = candidates()[4]
@@ -119,6 +119,13 @@ def test_a_job_of_an_automl_job_that_was_deleted_is_missing_from_the_sum(
     assert len(audit["children"]) == 11
     assert "1 of 12 jobs are not audited" in audit["bill"]["missing"]
     assert f"{gone.name} was deleted" in done.stderr
+    file, shared = tmp_path / "automl.json", tmp_path / "shared.json"
+    live_one, again = audits(run, arn, file)
+    assert again == live_one
+    run("record", "--recording", str(file), "--anonymize", "-o", str(shared))
+    assert gone.name not in shared.read_text("utf-8")
+    read = run("audit", "--recording", str(shared), "--output", "json")
+    assert read.document(parse_float=Decimal)["bill"]["missing"] == audit["bill"]["missing"]
 
 
 def test_metrics_that_are_not_there_yet_are_late_in_the_file_too(

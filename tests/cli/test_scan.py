@@ -68,13 +68,8 @@ def test_a_second_scan_only_lists(account: LiveAccount, run: Run, history: Path)
     account.calls.clear()
     second_run = run("scan", "--history", history, "--output", "json")
     second = document(second_run)
-    assert {call.partition(":")[2] for call in account.calls} <= {
-        "ListTrainingJobs",
-        "ListProcessingJobs",
-        "ListTransformJobs",
-        "ListHyperParameterTuningJobs",
-        "ListAutoMLJobs",
-    }
+    lists = {kind.row.list_call for kind in JobKind}
+    assert {call.partition(":")[2] for call in account.calls} <= lists
     assert second["ranking"] == first["ranking"]
     assert second["scan"]["jobs"]["known"] == JOBS
     assert "this scan costs nothing" in second_run.stderr

@@ -7,9 +7,17 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.failure_words import failure_of
-from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.parts import DataSource, InputChannel, TransformBatching, Upload, WarmPool
+from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Parent, Purchase
+from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind
+from sageaudit.domain.job.parts import (
+    DataSource,
+    Direction,
+    InputChannel,
+    Objective,
+    TransformBatching,
+    Upload,
+    WarmPool,
+)
 from sageaudit.domain.usage.measurements import Metric, RawSeries
 from sageaudit.structs import replace
 from tests.fakes.bad_series import Values, market, raw
@@ -21,10 +29,10 @@ TYPES = [
     *("ml.p3.2xlarge", "ml.p3.16xlarge", "ml.p4d.24xlarge", "ml.m5.4xlarge", "ml.m4.xlarge"),
     *("ml.c5.18xlarge", "ml.r5.2xlarge", "ml.t3.large", "ml.trn1.2xlarge", "ml.next.large"),
 ]
+STEPS = ("Training", "Starting", "Downloading", "Uploading", "Interrupted")
 PHASES = {
-    JobKind.TRAINING: ("Training", "Starting", "Downloading", "Uploading", "Interrupted"),
-    JobKind.PROCESSING: ("Processing",),
-    JobKind.TRANSFORM: ("Transform",),
+    kind: STEPS if kind.row.in_steps else tuple(filter(None, (kind.row.whole_run,)))
+    for kind in BILLED_KINDS
 }
 SECONDS = st.sampled_from([0, 1, 59, 60, 400, 1800, 3600, 7200, 20_000])
 MAYBE_SECONDS = st.none() | SECONDS
@@ -55,12 +63,17 @@ BATCHES = st.builds(
     st.sampled_from([None, 1, 8]),
     st.sampled_from([None, 0, 6, 100]),
 )
+ROLLUPS = [kind.row.rollup for kind in JobKind if kind.row.rollup]
+PARENTS = st.sampled_from([*[None] * 12, *(Parent(of, "arn:parent") for of in (None, *ROLLUPS))])
+OBJECTIVES = st.builds(
+    Objective, st.sampled_from(["validation:loss", "odd"]), st.none() | st.sampled_from(Direction)
+)
 GROUPS = st.builds(InstanceGroup, st.sampled_from(TYPES), st.integers(0, 5))
 
 
 @st.composite
 def odd_jobs(draw: st.DrawFn) -> Job:
-    """A job of one of three kinds. Its times need not agree with its phases."""
+    """A job of a kind with a bill. Its times need not agree with its phases."""
     kind = draw(st.sampled_from([JobKind.TRAINING, *PHASES]))
     names = st.sampled_from((*PHASES[kind], "Dreaming"))
     parts = draw(st.lists(st.tuples(names, SECONDS), max_size=6))
@@ -79,6 +92,7 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         ended_at=draw(
             st.sampled_from([None, START - timedelta(1), START + timedelta(seconds=seconds)])
         ),
+        last_modified_at=draw(st.sampled_from([None, START])),
         phases=phases(*parts),
         groups=tuple(draw(st.lists(GROUPS, min_size=draw(st.integers(0, 1)), max_size=2))),
         purchase=purchase,
@@ -96,7 +110,7 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         image=draw(st.sampled_from(["", ":::///@@", None, job().image, job().image])),
         groups_unknown=draw(st.sampled_from([(), (), ("group a has none",)])),
         free=draw(st.sampled_from([None, None, None, "built-in Debugger rule"])),
-        final_metrics={"loss": Decimal("1.7e308"), "": Decimal(0)},
+        final_metrics=draw(st.sampled_from([{}, {"loss": Decimal("1.7e308"), "": Decimal(0)}])),
         tags={"": "", "sageaudit:ignore": ",,"},
         hints=draw(HINTS),
         image_pull_in_download=draw(st.none() | FLAG),
@@ -104,6 +118,11 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         batch=draw(BATCHES),
         fingerprint=draw(st.sampled_from([None, "a", "b"])),
         data_pinned=draw(st.none() | FLAG),
+        parent=draw(PARENTS),
+        entry_point=draw(st.sampled_from([None, "train.py"])),
+        output_compression=draw(st.sampled_from([None, "GZIP", "NONE"])),
+        metric_names=draw(st.sampled_from([(), ("validation:loss", "accuracy")])),
+        objective=draw(st.none() | OBJECTIVES),
     )
 
 

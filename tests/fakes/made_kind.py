@@ -25,6 +25,7 @@ _ROW = """    JobKind.STUDY: KindRow(
         arn_word="study-job",
         detail_type="SageMaker Study Job State Change",
         has_event=False,
+        list_rows="StudyJobSummaries",
         start_key="CreationTime",
         end_key="StudyDoneTime",
         component=Component.TRAINING,

@@ -352,7 +352,7 @@ class _Lists:
         def answer(**_: Any) -> Any:
             self.asked += 1
             rows = [_listing(kind, f"{kind.value}-{n}") for n in range(2)]
-            said = {f"{kind.row.prefix}JobSummaries": rows}
+            said = {kind.row.list_rows: rows}
             if self.asked != self.spoils:
                 return said
             return as_parsed(kind.row.list_call, said, self.dice)

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import RunIndex, RunQuery
+from sageaudit.domain.audit.record import RuleFinding, RunIndex, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
@@ -15,7 +15,7 @@ from sageaudit.queries import answer
 from sageaudit.queries.columns import fitting
 from sageaudit.queries.lists import Lists, place
 from sageaudit.queries.question import AMOUNTS, Question, Sort
-from sageaudit.queries.rows import RuleFinding, amount, listed
+from sageaudit.queries.rows import amount, listed
 from sageaudit.queries.window import Window, window
 from sageaudit.structs import replace
 from tests.fakes.asked import ACCOUNTS, NOW, REGIONS, RULES, fill

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.domain.audit.record import RuleFinding
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage
@@ -21,7 +22,6 @@ from sageaudit.queries.columns import SUMMED, Column, columns_of
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import window_of
 from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.rows import RuleFinding
 from sageaudit.queries.total import Total
 from sageaudit.queries.window import Window
 from sageaudit.structs import replace

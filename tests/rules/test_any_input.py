@@ -6,11 +6,13 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from sageaudit.domain.bill.finding import Clear, Found, Outcome
 from sageaudit.domain.job.job import Hints
+from sageaudit.domain.job.job_fields import ROWS
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel, TransformBatching, Upload
 from sageaudit.domain.usage.measurements import Metric
@@ -20,9 +22,15 @@ from sageaudit.rules.judge import judge
 from tests.fakes.any_input import PHASES, families, likely_jobs, odd_jobs, series
 from tests.fakes.bad_series import case, measured, raw
 from tests.fakes.families import earlier_run
-from tests.fakes.jobs import phases, ran
+from tests.fakes.jobs import job, phases, ran
 from tests.fakes.sound import sound
 
+NOT_DRAWN = {"name": "which job", "arn": "which job", "tuning": "of jobs without instances"}
+"""Fields that are the same in all generated jobs, and what they say."""
+DRAWN = {row.field for rows in ROWS.values() for row in rows} - NOT_DRAWN.keys()
+FOUND = settings(
+    max_examples=1000, deadline=None, derandomize=True, database=None, phases=[Phase.generate]
+)
 ANY = settings(max_examples=120, deadline=None, derandomize=True, database=None)
 
 
@@ -33,6 +41,13 @@ def test_any_job_gets_an_answer_of_every_rule(data: st.DataObject) -> None:
     of = data.draw(likely_jobs() | odd_jobs())
     usage = measured(of, data.draw(series(of)))
     sound(case(of, usage, earlier=data.draw(families(of))))
+
+
+@pytest.mark.parametrize("field", sorted(DRAWN))
+def test_each_field_of_the_table_is_drawn(field: str) -> None:
+    """No rule is spared a value of it: one that is added to the table is added to the jobs too."""
+    plain = getattr(job(), field)
+    find(odd_jobs(), lambda drawn: getattr(drawn, field) != plain, settings=FOUND)
 
 
 def clusters(instance: str, kind: JobKind, hosts: int, mode: str) -> FamilyCase:

@@ -34,7 +34,7 @@ from sageaudit.adapters.history.rows import finding_rows, head_of
 from sageaudit.adapters.history.sort_keys import run_id
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.history.stored_document import digest_of
-from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Recorded
+from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Recorded, RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History
@@ -132,7 +132,7 @@ def items_bytes(entry: Entry) -> int:
     found: list[Item] = [
         items.head_item(head, 1),
         items.audit_item(head, entry.document),
-        *map(items.finding_item, finding_rows(entry)),
+        *(items.finding_item(RuleFinding(finding, head)) for finding in finding_rows(entry)),
     ]
     if row is not None:
         found.append(items.family_item(head, row, NOW))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from sageaudit.domain.job.kinds import JobKind
+
 _TIME = {"type": ["string", "number"]}
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 _REGION = {"type": "string", "pattern": "^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$"}
 _STATUS = {"type": "string", "minLength": 1}
-_PREFIXES = ("Training", "Processing", "Transform", "HyperParameterTuning")
+_PREFIXES = [kind.row.prefix for kind in JobKind]
 
 _POINT = {"type": ["number", "null"]}
 _SERIES = {
@@ -98,7 +100,7 @@ _KEYS: dict[str, Any] = {
     "provenance": {"description": "Where a file is from; not read."},
 }
 RECORDING: dict[str, Any] = {
-    "description": "One job, or a tuning job with its training jobs (`children`), whose `as_of`"
+    "description": "One job, or a tuning or AutoML job with its jobs (`children`), whose `as_of`"
     " and `prices` hold for all of them unless one has its own.",
     "$defs": {
         "Describe": {
@@ -125,7 +127,12 @@ RECORDING: dict[str, Any] = {
         "children": {
             "type": "array",
             "items": {"$ref": "#/$defs/Recording"},
-            "description": "The training jobs of a tuning job.",
+            "description": "The jobs that a tuning or AutoML job launched.",
+        },
+        "deleted": {
+            **_TEXTS,
+            "description": "ARNs of jobs that it launched too, and that were deleted before this"
+            " file was written: its audit says how many are not audited.",
         },
     },
     "anyOf": [{"required": ["describe"]}, {"required": ["children"]}],

@@ -14,6 +14,7 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
@@ -24,7 +25,6 @@ from sageaudit.queries.lists import Lists
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.names import named
 from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.rows import RuleFinding
 from sageaudit.queries.total import Total
 from sageaudit.queries.window import window
 

@@ -11,20 +11,14 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from sageaudit.domain.audit.record import RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
 from sageaudit.queries.columns import fitting, of_head
 from sageaudit.queries.lists import Lists, place
 from sageaudit.queries.question import COUNTS, TIMES, Question, Sort
-from sageaudit.queries.rows import (
-    RuleFinding,
-    amount,
-    head_amount,
-    listed,
-    needs_head,
-    rule_finding,
-)
+from sageaudit.queries.rows import amount, head_amount, listed, needs_head, with_head
 from sageaudit.structs import replace
 
 _LARGEST_PAGE = 1_000
@@ -124,13 +118,12 @@ def _findings(
     """The findings that fit; a head is read only where the finding itself leaves a doubt."""
     fits, all_heads = fitting(question), with_heads or of_head(question)
     for found in lists.findings(rule):
-        row = rule_finding(found, None)
-        doubtful = needs_head(found)
+        row, doubtful = found, needs_head(found)
         if not doubtful and not fits(row):
             continue
         if doubtful or all_heads:
             lists.read.rows += 1
-            row = rule_finding(found, lists.history.head(found.key))
+            row = with_head(found, lists.history.head(found.key))
         if fits(row):
             yield row
 

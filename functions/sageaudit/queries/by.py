@@ -82,7 +82,7 @@ def by(
     groups = _grouped(lists, question, names, runs=runs)
     of_rules = _of_rules(question, names)
     totals = (
-        replace(_total(chain(*days.values()), of_rules=of_rules), **_named(names, values))
+        replace(_total(chain(*days.values()), of_rules=of_rules), **column_values(names, values))
         for values, days in groups.items()
     )
     rows = ranked(filter(_has_any, totals), question.sort)
@@ -151,7 +151,7 @@ def _periods(
         line = _Timeline(days, _of_rules(question, names), every)
         for start in starts:
             total = _period(line, length, start, today, covered)
-            row = replace(total, **_named(names, values))
+            row = replace(total, **column_values(names, values))
             if not names or _has_any(row):
                 yield row
 
@@ -212,7 +212,7 @@ def _total(parts: Iterable[tuple[Sums, JobPart | None]], *, of_rules: bool) -> T
     return Total(sums=added([sums for sums, _ in every]), of_rules=of_rules, **more)
 
 
-def _named(names: Sequence[Column], values: Values) -> dict[str, Any]:
+def column_values(names: Sequence[Column], values: Values) -> dict[str, Any]:
     """The fields of a row of sums with these values."""
     pairs = [*zip(names, values, strict=True)]
     tags = {column.name: value for column, value in pairs if column.tag}

@@ -9,18 +9,16 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from msgspec import Struct
-
 from sageaudit.domain.audit.spend_qualifier import SpendQualifier, qualifier_of_change
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.job.family import shared_name
 from sageaudit.errors import BadUsage
-from sageaudit.queries.by import by
+from sageaudit.queries.by import by, column_values
 from sageaudit.queries.columns import Column
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import audited_days, first_covered, window_of
 from sageaudit.queries.question import Question
-from sageaudit.queries.total import Total, percent, together
+from sageaudit.queries.total import Total, together
 from sageaudit.queries.window import Window
 
 
@@ -37,33 +35,43 @@ class ChangeWord(enum.StrEnum):
     SAME = "same"
 
 
-class SpendChange(Struct, frozen=True, kw_only=True):
-    """A value of a column now and before; `name` None: jobs without one.
+class SpendChange(Total, frozen=True, kw_only=True):
+    """The sums of a value of a column, `before` those of the days before.
 
-    What is not known is None: all of the days before, if the history
-    does not cover them, and a change from or to an amount that is not known.
+    `name` is that value, None of jobs without one. What is not known is None: all of the days
+    before, if the history does not cover them, and a change from or to an amount that is not known.
     """
 
     name: Any
     change: ChangeWord | None
-    jobs_before: int | None
-    jobs: int
-    total_before_usd: Decimal | None
-    total_usd: Decimal | None
-    total_change_usd: Decimal | None
-    total_change_percent: Decimal | None
-    waste_before_usd: Decimal | None
-    waste_usd: Decimal | None
-    waste_change_usd: Decimal | None
-    spend_qualifier_before: SpendQualifier
-    spend_qualifier: SpendQualifier
-    change_qualifier: SpendQualifier
-    """How exactly the size of the change of spend is known, whatever its sign."""
-    now: Total
-    before: Total | None
-    """What it compares; None where the history does not cover the days before."""
     advice: str | None = None
     """What a family was advised, in words, where it was asked for."""
+
+    @property
+    def jobs_before(self) -> int | None:
+        """How many jobs ended in the days before."""
+        return self.before.jobs if self.before else None
+
+    @property
+    def spend_qualifier_before(self) -> SpendQualifier:
+        """How exactly the spend of the days before is known."""
+        return self.before.spend_qualifier if self.before else SpendQualifier.UNKNOWN
+
+    @property
+    def total_change_usd(self) -> Decimal | None:
+        """How many dollars more were spent than before."""
+        return _less(self.total_usd, self.total_before_usd)
+
+    @property
+    def waste_change_usd(self) -> Decimal | None:
+        """The same of the avoidable and lost dollars."""
+        return _less(self.waste_usd, self.waste_before_usd)
+
+    @property
+    def change_qualifier(self) -> SpendQualifier:
+        """How exactly the size of the change of spend is known, whatever its sign."""
+        fell = (self.total_change_usd or 0) < 0
+        return qualifier_of_change(self.spend_qualifier, self.spend_qualifier_before, fell=fell)
 
 
 def window_before(window: Window) -> Window:
@@ -104,12 +112,18 @@ def changes(
     older: set[Any] = set()
     if covered and now.keys() - before:
         older = _older(earlier, question, column, today, known_since)
-    found = [
-        _change(
-            name, now.get(name, none), before.get(name, none), older=name in older, covered=covered
+    found = []
+    for name in names:
+        total, then = now.get(name, none), before.get(name, none)
+        row = SpendChange(
+            **column_values([column], (name,)),
+            name=name,
+            change=_direction(total, then, older=name in older, covered=covered),
+            sums=total.sums,
+            of_rules=total.of_rules,
+            before=then if covered else None,
         )
-        for name in names
-    ]
+        found.append(row)
     return sorted(found, key=_order)
 
 
@@ -150,35 +164,7 @@ def _older(
     return {*_by_name(older, question, column, today)}
 
 
-def _change(name: Any, now: Total, before: Total, *, older: bool, covered: bool) -> SpendChange:
-    total_usd, waste_usd = (before.total_usd, before.waste_usd) if covered else (None, None)
-    change_usd = _less(now.total_usd, total_usd)
-    qualifier_before = before.spend_qualifier if covered else SpendQualifier.UNKNOWN
-    return SpendChange(
-        name=name,
-        change=_direction(now, before, change_usd, older=older, covered=covered),
-        jobs_before=before.jobs if covered else None,
-        jobs=now.jobs,
-        total_before_usd=total_usd,
-        total_usd=now.total_usd,
-        total_change_usd=change_usd,
-        total_change_percent=percent(now.total_usd, total_usd),
-        waste_before_usd=waste_usd,
-        waste_usd=now.waste_usd,
-        waste_change_usd=_less(now.waste_usd, waste_usd),
-        spend_qualifier_before=qualifier_before,
-        spend_qualifier=now.spend_qualifier,
-        change_qualifier=qualifier_of_change(
-            now.spend_qualifier, qualifier_before, fell=(change_usd or 0) < 0
-        ),
-        now=now,
-        before=before if covered else None,
-    )
-
-
-def _direction(
-    now: Total, before: Total, change_usd: Decimal | None, *, older: bool, covered: bool
-) -> ChangeWord | None:
+def _direction(now: Total, before: Total, *, older: bool, covered: bool) -> ChangeWord | None:
     """One job in the days before is enough to be gone; all else needs all of these days."""
     if before.jobs and not now.jobs:
         return ChangeWord.GONE
@@ -186,6 +172,7 @@ def _direction(
         return None
     if not before.jobs:
         return (ChangeWord.BACK if older else ChangeWord.NEW) if now.jobs else None
+    change_usd = _less(now.total_usd, before.total_usd)
     if not change_usd:
         return None if change_usd is None else ChangeWord.SAME
     return ChangeWord.DEARER if change_usd > 0 else ChangeWord.CHEAPER

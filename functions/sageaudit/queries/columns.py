@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import FindingRow
+from sageaudit.domain.audit.record import FindingRow, RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.bill.finding import Severity
@@ -27,7 +27,7 @@ from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
 from sageaudit.queries.periods import Length
 from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.rows import NEVER_STARTED, RuleFinding
+from sageaudit.queries.rows import NEVER_STARTED
 from sageaudit.queries.window import Window
 
 _RUNNING = frozenset({"Inprogress", "Running", "Stopping", "Starting", "Pending"})

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
-from sageaudit.domain.audit.record import FindingRow, RunIndex, RunQuery
+from sageaudit.domain.audit.record import RuleFinding, RunIndex, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.job.family import shared_name
@@ -18,11 +18,10 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
 from sageaudit.ports import History
 from sageaudit.queries.question import Question
-from sageaudit.queries.rows import RuleFinding
 from sageaudit.queries.window import Window
 from sageaudit.structs import replace
 
-Row = TypeVar("Row", AuditSummary, FindingRow)
+Row = TypeVar("Row", AuditSummary, RuleFinding)
 _SHARED = tuple(f"{kind.value}/" for kind in JobKind if kind.row.rollup)
 """Begin the names that several roll-ups, each a family of its own, may share."""
 
@@ -60,7 +59,7 @@ class Lists(Struct, frozen=True):
             return self._rows([RunQuery.of_account(question.account)], before)
         return self._rows(map(RunQuery.of_day, self._days(before)), before)
 
-    def findings(self, rule: str) -> Iterator[FindingRow]:
+    def findings(self, rule: str) -> Iterator[RuleFinding]:
         """The findings of one rule."""
         return self._rows([RunQuery.of_rule(rule)], self.window.until)
 
@@ -128,7 +127,7 @@ class Lists(Struct, frozen=True):
             yield row
 
 
-def place(row: AuditSummary | FindingRow | RuleFinding) -> tuple[datetime, str]:
+def place(row: AuditSummary | RuleFinding) -> tuple[datetime, str]:
     """By this, rows of several lists sort as each list does: the newest has the largest."""
     return row.ended_at, f"{row.key.arn}#{row.key.created_at.timestamp():.3f}"
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from msgspec import Struct
-
-from sageaudit.domain.audit.record import NOT_NAMED, FindingRow
+from sageaudit.domain.audit.record import NOT_NAMED, RuleFinding
 from sageaudit.domain.audit.spend_qualifier import SpendQualifier
-from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.domain.job.ref import JobRef
 from sageaudit.queries.question import Sort
 from sageaudit.structs import replace
 
@@ -22,35 +18,6 @@ _OWN = (Sort.TOTAL, Sort.AVOIDABLE, Sort.LOST)
 """Amounts of a roll-up that its summary has of its training jobs."""
 NEVER_STARTED = "Never started"
 """The status of jobs that failed or were stopped before their start; no word of AWS."""
-
-
-class RuleFinding(Struct, frozen=True):
-    """A finding in a list of one rule, with its audit's summary.
-
-    The summary's severity, and whether its dollars are estimates, are the finding's. `is_read`:
-    else the summary has only what the finding itself tells.
-    """
-
-    finding: FindingRow
-    summary: AuditSummary
-    is_read: bool
-
-    @property
-    def key(self) -> JobKey:
-        """Its run."""
-        return self.finding.key
-
-    @property
-    def ended_at(self) -> datetime:
-        """When its run ended."""
-        return self.finding.ended_at
-
-    @property
-    def tags(self) -> Any:
-        """The values of the policy's cost tags."""
-        return self.summary.tags
-
-
 OF_A_FINDING = frozenset(
     [
         *("ended_at", "job", "arn", "created_at", "kind", "account", "region", "family", "owner"),
@@ -90,13 +57,15 @@ def _never_started(head: AuditSummary) -> bool:
     return head.status != "Completed" and not head.total_usd and not any(times)
 
 
-def rule_finding(finding: FindingRow, head: AuditSummary | None) -> RuleFinding:
-    """The row of a finding, with its audit's summary where that was read.
+def with_head(row: RuleFinding, head: AuditSummary | None) -> RuleFinding:
+    """The row with its audit's whole summary, where that could be read.
 
     Of a roll-up, whose head must be read, the savings are those that no training job counts.
     """
-    summary = listed(head) if head else _of_arn(finding)
-    if head is not None and head.rollup:
+    if head is None:
+        return row
+    finding = row.finding
+    if head.rollup:
         own = head.sums.rules.get(finding.rule, RuleSums())
         has_dollars = finding.bucket is not Bucket.NONE
         finding = replace(
@@ -104,32 +73,13 @@ def rule_finding(finding: FindingRow, head: AuditSummary | None) -> RuleFinding:
             saving_usd=own.known_usd(finding.bucket) if has_dollars else None,
             saving_up_to_usd=own.most_usd(finding.bucket) if has_dollars else None,
         )
-    summary = replace(summary, severity=finding.severity, estimated=finding.estimated)
-    return RuleFinding(finding, summary, is_read=head is not None)
+    summary = replace(listed(head), severity=finding.severity, estimated=finding.estimated)
+    return RuleFinding(finding, summary, is_read=True)
 
 
-def needs_head(finding: FindingRow) -> bool:
-    """True where the finding alone does not tell account, region, kind and what it adds."""
-    ref = JobRef.from_arn(finding.key.arn)
-    return ref is None or ref.kind.row.rollup is not None
-
-
-def _of_arn(finding: FindingRow) -> AuditSummary:
-    ref = JobRef.from_arn(finding.key.arn)
-    return AuditSummary(
-        key=finding.key,
-        last_modified_at=finding.ended_at,
-        settled=False,
-        ended_at=finding.ended_at,
-        job=finding.job,
-        kind=ref.kind.value if ref else NOT_NAMED,
-        status="",
-        account=ref.account if ref else NOT_NAMED,
-        region=ref.region if ref else NOT_NAMED,
-        family=finding.family,
-        owner=finding.owner,
-        rollup=False,
-    )
+def needs_head(row: RuleFinding) -> bool:
+    """True where the list does not tell the account, region and kind, or what a finding adds."""
+    return row.summary.rollup or row.summary.kind == NOT_NAMED
 
 
 def amount(row: AuditSummary | RuleFinding, sort: Sort) -> Decimal:

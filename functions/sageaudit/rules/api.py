@@ -56,8 +56,9 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.job.job import Job, Purchase, duration, duration_min, whole_sum
-from sageaudit.domain.job.kinds import COUNT_PATHS, TYPE_PATHS, VOLUME_PATHS, JobKind
+from sageaudit.domain.job.kinds import COUNT_PATHS, IMAGE_PATHS, TYPE_PATHS, VOLUME_PATHS, JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
+from sageaudit.domain.job.settings import RUN_LIMIT, path_of
 from sageaudit.domain.request.forecast import Basis
 from sageaudit.domain.request.values import NotKnown
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, TypeUse
@@ -96,15 +97,13 @@ from sageaudit.rules.reasons import (
     unknown,
 )
 
-_DISTRIBUTION = {
-    JobKind.TRAINING: "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType",
-    JobKind.PROCESSING: "ProcessingInputs[{}].S3Input.S3DataDistributionType",
-}
 _GROUP_TYPE = "ResourceConfig.InstanceGroups[{}].InstanceType"
 CHECKPOINTS = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")
 """Checkpoints for a training job that has none."""
 ON_INSTANCES = set(TYPE_PATHS)
-"""The kinds of jobs that choose an instance type: all but tuning jobs."""
+"""The kinds of jobs that choose an instance type: all but those that launch other jobs."""
+WITH_LIMIT = {kind for kind in ON_INSTANCES if path_of(kind, RUN_LIMIT)}
+"""Of these, the kinds of jobs whose run time has a limit."""
 
 
 TYPE_READS = (
@@ -177,7 +176,8 @@ def shard(job: Job, channels: Sequence[InputChannel] | None = None) -> tuple[Par
     """For channels that give all data to every host, unless a sampler splits them; of all, or of
     these.
     """
-    path = _DISTRIBUTION.get(job.kind)
+    inputs = job.kind.row.inputs
+    path = inputs.distribution if inputs else None
     if path is None or job.hints.distributed_sampler:
         return ()
     return tuple(

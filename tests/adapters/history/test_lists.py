@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.alert.audit_figures import advised_in
-from sageaudit.domain.audit.record import FindingRow, RunQuery
+from sageaudit.domain.audit.record import RuleFinding, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
@@ -40,12 +40,12 @@ QUERIES: dict[str, RunQuery[Any]] = {
 }
 
 
-def names(rows: Iterable[AuditSummary | FindingRow]) -> list[str]:
+def names(rows: Iterable[AuditSummary | RuleFinding]) -> list[str]:
     """The names of the jobs, in the list's order."""
-    return [row.job for row in rows]
+    return [(row.summary if isinstance(row, RuleFinding) else row).job for row in rows]
 
 
-def found(history: History, rule: str) -> list[FindingRow]:
+def found(history: History, rule: str) -> list[RuleFinding]:
     """The findings of a rule."""
     return list(history.runs(RunQuery.of_rule(rule)))
 
@@ -84,8 +84,8 @@ def test_a_rule_lists_what_it_found_in_every_month(history: History) -> None:
         history.record(ended(f"month-{months}", NOON + months * timedelta(days=30)))
     rows = found(history, "gpu-underused")
     assert names(rows) == [f"month-{months}" for months in reversed(range(6))]
-    first = rows[-1]
-    assert first.key == key("month-0")
+    assert rows[-1].key == key("month-0")
+    first = rows[-1].finding
     assert (first.saving_usd, first.severity, first.bucket) == (
         Decimal("1.5"),
         "medium",
@@ -100,7 +100,7 @@ def test_findings_are_replaced_with_their_version(history: History) -> None:
     history.record(entry(findings=[finding("a"), finding("b")]))
     history.record(entry(modified_s=60, findings=[finding("b", summary="Newer."), finding("c")]))
     assert [len(found(history, rule)) for rule in "abc"] == [0, 1, 1]
-    assert found(history, "b")[0].summary == "Newer."
+    assert found(history, "b")[0].finding.summary == "Newer."
 
 
 def test_an_audit_has_at_most_forty_rows_of_findings(history: History) -> None:
@@ -133,7 +133,7 @@ def test_a_roll_up_lists_the_findings_of_its_own(history: History) -> None:
 def test_one_rule_has_one_row_of_a_job(history: History) -> None:
     """A second finding of one rule stays in the document and out of the list."""
     history.record(entry(findings=[finding(summary="First."), finding(summary="Second.")]))
-    assert [row.summary for row in found(history, "gpu-underused")] == ["First."]
+    assert [row.finding.summary for row in found(history, "gpu-underused")] == ["First."]
 
 
 def test_what_is_due_is_listed_oldest_first(history: History) -> None:

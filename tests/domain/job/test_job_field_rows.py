@@ -148,7 +148,7 @@ def sample(
 
 def in_answers(kind: JobKind, path: str) -> bool:
     """Whether AWS's answer of a kind has this path."""
-    shape = f"Describe{kind.row.prefix}JobResponse"
+    shape = f"{kind.row.describe_call}Response"
     for part in path.split("."):
         member = SHAPES[shape].get("members", {}).get(part.removesuffix("[]"))
         if member is None:

@@ -27,7 +27,8 @@ from sageaudit.domain.job.parts import (
 from sageaudit.errors import Malformed
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer, transition
 
-TRAINING, PROCESSING, TRANSFORM, TUNING, AUTOML = JobKind
+TRAINING, PROCESSING, TRANSFORM = JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM
+TUNING, AUTOML = JobKind.TUNING, JobKind.AUTOML
 ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}"
 PLAN = f"{ARN}:training-plan/p5-week"
 ANSWERS: dict[JobKind, dict[str, Any]] = {
@@ -91,13 +92,16 @@ ANSWERS: dict[JobKind, dict[str, Any]] = {
         "EndTime": 1763636400.0,
     },
 }  # fmt: skip
-"""A run of each kind: an hour on two instances, 20 minutes on three, 10 on two, ten trials, and two
+"""Runs of some kinds: an hour on two instances, 20 minutes on three, 10 on two, ten trials, two
 hours of candidates."""
 
 
 def answer(kind: JobKind, **changes: Any) -> dict[str, Any]:
-    """The answer of a kind with some keys changed, or absent (...)."""
-    whole = ANSWERS[kind] | changes
+    """The answer of a kind with some keys changed, or absent (...); without one in the table above,
+    a name and a status.
+    """
+    bare = {kind.row.name_key: "job", kind.row.status_key: "Completed"}
+    whole = ANSWERS.get(kind, bare) | changes
     return {key: value for key, value in whole.items() if value is not ...}
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,17 +11,42 @@ ROOT = Path(__file__).parents[3]
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:study-job/nightly-study"
 
 
-def test_a_row_alone_is_listed_swept_summed_and_in_the_only_message() -> None:
-    """A kind that AWS does not have; its jobs are of three kinds, and get no message."""
+ALL_KINDS = re.compile(r"(?:in|=) JobKind\b(?![.:])|[(,] ?\*?JobKind\)")
+"""Where a file goes through all kinds."""
+COLLECT = """
+import sys
+from tests.fakes.made_kind import with_made_kind
+with_made_kind()
+import pytest
+sys.exit(pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider", *sys.argv[1:]]))
+"""
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    """A process of this Python with the packages of the repository."""
     paths = os.pathsep.join((str(ROOT / "functions"), str(ROOT)))
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.fakes.made_kind"],
+    return subprocess.run(
+        [sys.executable, *words],
         check=False,
         capture_output=True,
         text=True,
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": paths},
     )
+
+
+def test_one_more_kind_is_no_error_where_tests_are_collected() -> None:
+    """In each file that goes through the kinds: it takes them by their rows, however many."""
+    files = [
+        one for one in (ROOT / "tests").rglob("test_*.py") if ALL_KINDS.search(one.read_text())
+    ]
+    done = run("-c", COLLECT, *map(str, files))
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_a_row_alone_is_listed_swept_summed_and_in_the_only_message() -> None:
+    """A kind that AWS does not have; its jobs are of three kinds, and get no message."""
+    done = run("-m", "tests.fakes.made_kind")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "listed": ["nightly-study"],

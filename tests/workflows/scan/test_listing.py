@@ -147,9 +147,7 @@ def test_every_kind_is_listed_by_a_request_that_aws_takes(
 ) -> None:
     """Names of methods and fields are those of botocore's model."""
     client, stubber = stubbed
-    stubber.add_response(
-        f"list_{kind.row.sdk_noun}s", {f"{kind.row.prefix}JobSummaries": []}, {**ASKED}
-    )
+    stubber.add_response(kind.row.list_method, {kind.row.list_rows: []}, {**ASKED})
     assert list(SageMakerJobLists(lambda _: client).listed(kind, REGION, PERIOD)) == []
 
 

@@ -94,25 +94,25 @@ def _by_creation(after: datetime, before: datetime) -> dict[str, Any]:
 
 def _rows(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[Listed]:
     with parsing("sagemaker"):
-        for row in part_of(answer, f"{kind.row.prefix}JobSummaries"):
+        for row in part_of(answer, kind.row.list_rows):
             if row is not None and (job := _listed(kind, row)) is not None:
                 yield job
 
 
 def _listed(kind: JobKind, row: Mapping[str, Any]) -> Listed | None:
     """A row; None for one without a usable name, ARN or time, which cannot be described either."""
-    prefix = kind.row.prefix
+    keys = kind.row
     try:
-        name, arn = fields.text(row, f"{prefix}JobName"), fields.text(row, f"{prefix}JobArn")
+        name, arn = fields.text(row, keys.name_key), fields.text(row, keys.arn_key)
         created_at = fields.time(row, "CreationTime")
         ref = JobRef.from_arn(arn, name) if arn and name else None
         if ref is None or created_at is None:
             return None
         return Listed(
             ref,
-            fields.text(row, f"{prefix}JobStatus") or "",
+            fields.text(row, keys.status_key) or "",
             created_at,
-            fields.time(row, kind.row.end_key),
+            fields.time(row, keys.end_key),
             fields.time(row, "LastModifiedTime"),
         )
     except Malformed:

@@ -60,7 +60,7 @@ def anonymized(
 def _job_names(document: Mapping[str, Any]) -> Iterator[str]:
     for one in (document, *document.get("children", ())):
         answer = one.get("describe") or {}
-        found = (answer.get(f"{kind.row.prefix}JobName") for kind in JobKind)
+        found = (answer.get(kind.row.name_key) for kind in JobKind)
         yield from (name for name in found if isinstance(name, str))
 
 
@@ -81,6 +81,7 @@ class _File:
             "as_of": lambda moment: moment,
             "notes": lambda texts: [_sentence(text) for text in texts],
             "describe": lambda answer: self._answer(answer, account),
+            "deleted": lambda arns: [names.arn(arn) for arn in arns],
             "tags": lambda tags: [
                 self._tag(name, value)
                 for name, value in {item["Key"]: item["Value"] for item in tags}.items()

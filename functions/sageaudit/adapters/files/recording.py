@@ -7,7 +7,7 @@ was made with (`as_read`). docs/schema/recording.schema.json describes all keys.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from sageaudit.adapters.files.other_forms import other_form
 from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind, kind_of
-from sageaudit.domain.job.ref import JOB_NAME
+from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.usage.measurements import RawSeries
 from sageaudit.errors import BadRecording, Malformed
 
@@ -52,6 +52,8 @@ class RecordedSet(Struct, frozen=True):
 
     children: tuple[Recording, ...]
     rollup: Recording | None = None
+    deleted: tuple[JobRef, ...] = ()
+    """The jobs that it launched too, and that were deleted before they could be recorded."""
 
 
 def read(path: Path) -> Recording | RecordedSet:
@@ -87,7 +89,18 @@ def parsed(document: Mapping[str, Any]) -> Recording | RecordedSet:
     return RecordedSet(
         tuple(_child(shared | dict(child), at, prices) for at, child in enumerate(children)),
         of_document(document) if is_rollup else None,
+        tuple(_deleted(document)),
     )
+
+
+def _deleted(document: Mapping[str, Any]) -> Iterator[JobRef]:
+    """The jobs of a roll-up that are not in the file. Raises Malformed."""
+    arns = document.get("deleted") or []
+    for arn in arns if isinstance(arns, list) else [None]:
+        ref = JobRef.from_arn(arn) if isinstance(arn, str) else None
+        if ref is None:
+            raise Malformed("deleted", "is not a list of the ARNs of jobs")
+        yield ref
 
 
 def _check_schema(document: Mapping[str, Any]) -> None:

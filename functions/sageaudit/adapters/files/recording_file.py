@@ -46,7 +46,8 @@ def document_of(
             for child in children:
                 if child.get(part) == shared:
                     del child[part]
-    return {"schema": SCHEMA, **written, "children": children}
+    deleted = {"deleted": [ref.arn for ref in recorded.deleted]} if recorded.deleted else {}
+    return {"schema": SCHEMA, **written, **deleted, "children": children}
 
 
 def _of_one(recorded: Recording, key: bytes | None, tags: TagNames) -> dict[str, Any]:

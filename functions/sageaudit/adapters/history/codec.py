@@ -52,8 +52,13 @@ _LARGEST_DETAIL_BYTES = 350_000
 
 def to_item(row: Stored) -> Item:
     """The attributes of a row."""
+    return to_attributes(row, READERS[type(row)])
+
+
+def to_attributes(row: Stored, readers: Iterable[Reader]) -> Item:
+    """The attributes of these fields of a row."""
     item: Item = {}
-    for name, _, optional, default, _ in READERS[type(row)]:
+    for name, _, optional, default, _ in readers:
         value = getattr(row, name)
         if isinstance(value, JobKey):
             item |= to_item(value)
@@ -200,6 +205,9 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
 _OF_A_RUN = frozenset(RUN_FIELDS)
 _FORMS = (AuditSummary, FindingRow, JobKey, Advised, DearerStep, Decision)
 READERS = {form: _readers(form) for form in _FORMS}
+_TOLD_BY_FINDINGS = frozenset({"key", "job", "family", "owner", "ended_at"})
+RUN_READERS = tuple(row for row in READERS[AuditSummary] if row.name in _TOLD_BY_FINDINGS)
+"""Fields of a summary that the rows of its findings have too: what a rule's list tells of a run."""
 _NUMBERS: dict[type[Sums | RuleSums], dict[str, Callable[[Any], Any]]] = {
     form: {
         name: Decimal if name.endswith("_usd") else int

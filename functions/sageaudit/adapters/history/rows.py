@@ -15,12 +15,13 @@ from sageaudit.domain.audit.bill_document import BillDocument
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, most_usd, stands
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import NOT_NAMED, Entry, FindingRow
+from sageaudit.domain.audit.record import NOT_NAMED, Entry, FindingRow, RuleFinding
 from sageaudit.domain.audit.spend_qualifier import lower_gaps, qualifier_of_bill
 from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary, JobKey, run_stamp
 from sageaudit.domain.audit.sums import storable_usd, sums_of
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import seconds_between, whole_sum
+from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.reconcile.audited_lines import lines_of, usage_type_of
 from sageaudit.output.text.finding import fix_text
 from sageaudit.structs import replace
@@ -143,7 +144,7 @@ def finding_rows(entry: Entry) -> tuple[FindingRow, ...]:
     findings = _own_findings(entry.document)
     first_of = {finding["id"]: finding for finding in reversed(findings)}
     chosen = [finding for finding in findings if first_of[finding["id"]] is finding]
-    return tuple(_finding_row(entry, finding) for finding in chosen[:MOST_FINDING_ROWS])
+    return tuple(_finding_row(finding) for finding in chosen[:MOST_FINDING_ROWS])
 
 
 def findings_without_row(document: AuditDocument) -> int:
@@ -159,19 +160,14 @@ def _own_findings(document: AuditDocument) -> list[FindingDocument]:
     return [finding for finding in document["findings"] if finding["rule"] in own]
 
 
-def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:
+def _finding_row(finding: FindingDocument) -> FindingRow:
     fix = fix_text(finding)
     return FindingRow(
-        key=run_of(entry),
         rule_id=finding["id"],
         rule=finding["rule"],
         severity=Severity(finding["severity"]),
         confidence=Confidence(finding["confidence"]),
         bucket=Bucket(finding["bucket"]),
-        job=row_text(entry.document["job"]["name"]),
-        family=row_text(entry.document["job"]["family"]),
-        owner=_owner(entry.document),
-        ended_at=_ended_at(entry),
         saving_usd=storable_usd(finding["saving_usd"]),
         saving_alone_usd=storable_usd(finding["saving_alone_usd"]),
         summary=row_text(finding["summary"]),
@@ -179,6 +175,36 @@ def _finding_row(entry: Entry, finding: FindingDocument) -> FindingRow:
         estimated=bool(finding.get("estimated")),
         saving_up_to_usd=storable_usd(most_usd(finding)),
     )
+
+
+def rule_finding(
+    finding: FindingRow,
+    *,
+    key: JobKey,
+    job: str,
+    family: str,
+    ended_at: datetime,
+    owner: str | None = None,
+) -> RuleFinding:
+    """A finding with what its row and the ARN tell of its run."""
+    ref = JobRef.from_arn(key.arn)
+    summary = AuditSummary(
+        key=key,
+        last_modified_at=ended_at,
+        settled=False,
+        ended_at=ended_at,
+        job=job,
+        kind=ref.kind.value if ref else NOT_NAMED,
+        status="",
+        account=ref.account if ref else NOT_NAMED,
+        region=ref.region if ref else NOT_NAMED,
+        family=family,
+        owner=owner,
+        rollup=ref is not None and ref.kind.row.rollup is not None,
+        severity=finding.severity,
+        estimated=finding.estimated,
+    )
+    return RuleFinding(finding, summary)
 
 
 def run_of(entry: Entry) -> JobKey:

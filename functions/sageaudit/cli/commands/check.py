@@ -23,7 +23,6 @@ from sageaudit.cli.views import check as views
 from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.forecast import Cost
@@ -150,8 +149,9 @@ class Checks(Struct, frozen=True):
         request, job = one.request, one.job
         if self.read_family is None or request.trial_of is not None:
             return None, ()
-        if request.kind is JobKind.TUNING:
-            return None, ("Each tuning job is a family of its own: its history is not asked.",)
+        if request.kind.row.rollup:
+            label = request.kind.row.label
+            return None, (f"Each {label} is a family of its own: its history is not asked.",)
         lacks = [
             f"{what} (give {option})"
             for what, option, value in (

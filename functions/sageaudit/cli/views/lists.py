@@ -96,7 +96,7 @@ def _saving(name: str, most: str = "") -> Callable[[FindingRow], Figure]:
     return figure
 
 
-def _before(name: str) -> Callable[[Total | SpendChange], Figure]:
+def _before(name: str) -> Callable[[Total], Figure]:
     """A figure of the days before."""
     return lambda row: getattr(amounts_of(row.before) if row.before else NO_AMOUNTS, name)
 
@@ -139,19 +139,15 @@ def _jobs(row: SpendChange) -> str:
     return f"{row.jobs:,}" if row.jobs_before is None else f"{row.jobs_before:,} to {row.jobs:,}"
 
 
-def _now(name: str) -> Callable[[SpendChange], Figure]:
-    return lambda row: getattr(amounts_of(row.now), name)
-
-
 def _difference(name: str) -> Callable[[SpendChange], str]:
     def cell(row: SpendChange) -> str:
-        return difference(_now(name)(row), _before(name)(row)) or "-"
+        return difference(_figure(name)(row), _before(name)(row)) or "-"
 
     return cell
 
 
 def _percent(row: SpendChange) -> str:
-    return percent_change(_now("spend")(row), _before("spend")(row)) or "unknown"
+    return percent_change(_figure("spend")(row), _before("spend")(row)) or "unknown"
 
 
 def _period(row: Total) -> str:
@@ -161,7 +157,7 @@ def _period(row: Total) -> str:
     return f"{row.period} {'today only' if only else 'so far'}"
 
 
-def _of_column(column: Column, *, of_changes: bool = False) -> Field:
+def _of_column(column: Column) -> Field:
     """The field of a column of sums; its cell is a word where there is no value."""
     if column.length:
         return Field("period", cell=_period)
@@ -170,14 +166,11 @@ def _of_column(column: Column, *, of_changes: bool = False) -> Field:
     kind: FieldKind = "count" if column.name == "count" else "text"
     field = tag_field(column.key) if column.tag else Field(column.key, kind)
 
-    def get(row: Any) -> Any:
-        return row.name if of_changes else column.of(row)
-
-    def cell(row: Total | SpendChange) -> object:
-        value = get(row)
+    def cell(row: Total) -> object:
+        value = column.of(row)
         return family_words(value) if value and column.name == "family" else value or none
 
-    return replace(field, get=get, cell=cell, least=28 if column.name == "family" else _NAME)
+    return replace(field, get=column.of, cell=cell, least=28 if column.name == "family" else _NAME)
 
 
 _AMOUNTS = (
@@ -310,13 +303,8 @@ _OF_SUMS = (
 )
 
 
-def _columns(*, of_changes: bool) -> tuple[Field, ...]:
-    """The fields of all columns; day, week and month are one."""
-    columns = [column for column in SUMMED.values() if not (of_changes and column.length)]
-    found = {column.key: _of_column(column, of_changes=of_changes) for column in columns}
-    return tuple(found.values())
-
-
+_COLUMNS = tuple({column.key: _of_column(column) for column in SUMMED.values()}.values())
+"""Of all columns; day, week and month are one."""
 _OF_A_USAGE_TYPE = (
     Field("jobs", "count"),
     Field("usage_quantity", "hours", "Usage"),
@@ -352,7 +340,7 @@ _OF_A_PERIOD = (
     Field("waste_change_percent", "percent", "Its change", _change("waste")),
 )
 BY = ListLayout(
-    (*_columns(of_changes=False), *_OF_SUMS, *_OF_RUN_SUMS, *_OF_A_PERIOD),
+    (*_COLUMNS, *_OF_SUMS, *_OF_RUN_SUMS, *_OF_A_PERIOD),
     (
         *("jobs", "failed", "failed_percent", "total_usd", "total_change_percent", "judged_usd"),
         *("avoidable_usd", "lost_usd", "waste_usd", "waste_percent", "waste_change_percent"),
@@ -371,18 +359,18 @@ _OF_A_CHANGE = (
     Field("jobs", "count", cell=_jobs),
     Field("total_before_usd", "usd", "Spend before", _before("spend")),
     Field("spend_qualifier_before", heading="Known before"),
-    Field("total_usd", "usd", "Spend", _now("spend")),
+    Field("total_usd", "usd", "Spend", _figure("spend")),
     Field("spend_qualifier", heading="Known"),
     Field("total_change_usd", "usd", "Difference", _difference("spend")),
     Field("change_qualifier", heading="Difference known"),
     Field("total_change_percent", "percent", "Percent", _percent),
     Field("waste_before_usd", "usd", "Avoidable+lost before", _before("waste")),
-    Field("waste_usd", "usd", "Avoidable+lost", _now("waste")),
+    Field("waste_usd", "usd", "Avoidable+lost", _figure("waste")),
     Field("waste_change_usd", "usd", "Its difference", _difference("waste")),
     Field("advice", least=_WORD, sentence=True),
 )
 CHANGES = ListLayout(
-    (*_columns(of_changes=True), *_OF_A_CHANGE),
+    (*(field for field in _COLUMNS if field.name != "period"), *_OF_A_CHANGE),
     (
         *("change", "jobs", "total_before_usd", "total_usd", "total_change_usd"),
         *("waste_usd", "waste_change_usd"),
@@ -393,7 +381,7 @@ CHANGES = ListLayout(
 
 def of_changes(column: Column, *, advice: bool = False) -> ListLayout:
     """The list of changes by this column; `advice`: with what became of advice."""
-    tags = (_of_column(column, of_changes=True),) if column.tag else ()
+    tags = (_of_column(column),) if column.tag else ()
     names = (column.key, *(field.name for field in _OF_A_CHANGE))
     table = (column.key, *CHANGES.table, *(["advice"] if advice else []))
     return replace(CHANGES, fields=(*tags, *CHANGES.fields), table=table, exported=names)
@@ -407,7 +395,7 @@ def of_columns(columns: Sequence[Column], sort: Sort, *, median: bool = False) -
     if SUMMED["usage_type"] in columns:
         known = [field.name for field in _OF_A_USAGE_TYPE]
         table = (*names, "jobs", "usage_quantity", "usage_unit", "total_usd", "share_percent")
-        fields = (*tags, *_columns(of_changes=False), *_OF_A_USAGE_TYPE, *_OF_A_PERIOD)
+        fields = (*tags, *_COLUMNS, *_OF_A_USAGE_TYPE, *_OF_A_PERIOD)
         return ListLayout(fields, table, ("share_percent", "jobs"), (*names, *known))
     known = [field.name for field in (*_OF_SUMS, *_OF_A_PERIOD) if field.name not in of_time]
     table = (*names, *(name for name in BY.table if name in known))

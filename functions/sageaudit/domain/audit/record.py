@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Generic, TypeVar
@@ -73,17 +74,8 @@ class Recorded(Struct, frozen=True):
 
 
 class FindingRow(Struct, frozen=True, kw_only=True):
-    """One finding of one job's newest version, as the lists of its rule show it.
+    """One finding of one job's newest version, as the lists of its rule show it."""
 
-    `key`, `job`, `family`, `owner` and `ended_at` repeat its audit's summary: by them a rule's list
-    is read, and shown, without that.
-    """
-
-    key: JobKey
-    job: str
-    family: str
-    owner: str | None = None
-    ended_at: datetime
     rule_id: str
     rule: str
     severity: Severity
@@ -98,6 +90,33 @@ class FindingRow(Struct, frozen=True, kw_only=True):
     """What to change, in one line; None for a finding without advice."""
     estimated: bool = False
     """Whether the dollars rest on an estimated rate."""
+
+
+class RuleFinding(Struct, frozen=True):
+    """A finding in a list of one rule, with its audit's summary.
+
+    The summary's severity, and whether its dollars are estimates, are the finding's. `is_read`:
+    else the summary has only what the list itself tells of the run.
+    """
+
+    finding: FindingRow
+    summary: AuditSummary
+    is_read: bool = False
+
+    @property
+    def key(self) -> JobKey:
+        """Its run."""
+        return self.summary.key
+
+    @property
+    def ended_at(self) -> datetime:
+        """When its run ended."""
+        return self.summary.ended_at
+
+    @property
+    def tags(self) -> Mapping[str, str | None]:
+        """The values of the policy's cost tags."""
+        return self.summary.tags
 
 
 class RunIndex(enum.StrEnum):
@@ -144,7 +163,7 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
         return RunQuery(RunIndex.NAME, (name.lower(),))
 
     @staticmethod
-    def of_rule(rule: str) -> RunQuery[FindingRow]:
+    def of_rule(rule: str) -> RunQuery[RuleFinding]:
         """Findings of one rule."""
         return RunQuery(RunIndex.RULE, (rule,))
 

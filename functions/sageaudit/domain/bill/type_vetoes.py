@@ -129,7 +129,7 @@ def _exchange_refused(job: Job) -> str | None:
     Transform instances never exchange data: SageMaker gives each its own objects. Nor do the
     instances of a processing job that get parts of its data, unless a framework joins them.
     """
-    if job.kind is JobKind.TRANSFORM:
+    if not job.kind.row.hosts_exchange:
         return None
     limit = "their network may be the limit, not the GPU"
     if joined := job.hints.distribution or image.cluster_framework(job.image, job.entry_point):

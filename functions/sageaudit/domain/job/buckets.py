@@ -50,17 +50,15 @@ def bucket_of(address: str | None) -> str | None:
 
 def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
     """The data inputs, in the order of the answer."""
-    if kind is JobKind.TRAINING:
-        for item in fields.items(answer, "InputDataConfig"):
-            address = fields.at("DataSource.S3DataSource.S3Uri", fields.text)(item)
-            yield S3Input(fields.text(item, "ChannelName"), address)
-    elif kind is JobKind.PROCESSING:
-        for item in fields.items(answer, "ProcessingInputs"):
-            address = fields.at("S3Input.S3Uri", fields.text)(item)
-            yield S3Input(fields.text(item, "InputName"), address)
-    elif kind is JobKind.TRANSFORM:
-        path = "TransformInput.DataSource.S3DataSource.S3Uri"
-        yield S3Input("input", fields.at(path, fields.text)(answer))
+    inputs = kind.row.inputs
+    if inputs is None:
+        return
+    address = fields.at(inputs.address, fields.text)
+    if inputs.items is None or inputs.name_key is None:
+        yield S3Input("input", address(answer))
+        return
+    for item in fields.items(answer, inputs.items):
+        yield S3Input(fields.text(item, inputs.name_key), address(item))
 
 
 def data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | None:

@@ -14,6 +14,7 @@ from sageaudit.domain.job.family import repository
 from sageaudit.domain.job.fields import at
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kept_fields import DERIVED
+from sageaudit.domain.job.kinds import IMAGE_PATHS, JobKind
 from sageaudit.domain.job.parts import (
     DataSource,
     Direction,
@@ -31,7 +32,6 @@ Answer = Mapping[str, Any]
 MOST_METRICS = 40
 """MetricDefinitionList and FinalMetricDataList: at most 40 entries."""
 _LONGEST_NAME = 255
-PROCESSING_IMAGE = "AppSpecification.ImageUri"
 _DEBUGGER_RULES = "sagemaker-debugger-rules"
 """Image of Debugger's built-in rules: processing jobs "at no additional cost" (AWS guide)."""
 _ENDED_EARLY = frozenset({"Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
@@ -69,12 +69,13 @@ def instances(resources: Answer) -> tuple[tuple[InstanceGroup, ...], tuple[str, 
     return tuple(known), tuple(unknown)
 
 
-def purchase(answer: Answer, resources: Answer, chosen: tuple[InstanceGroup, ...]) -> Purchase:
+def purchase(answer: Answer, resources: Answer) -> Purchase:
     """How the capacity was bought; of InstancePreferences the selected type's plan counts."""
-    selected = {group.instance_type for group in chosen}
+    preferred = fields.items(resources, "InstancePreferences")
+    selected = {one.instance_type for one in instances(resources)[0]} if preferred else set()
     plans = [
         item.get("TrainingPlanArns")
-        for item in fields.items(resources, "InstancePreferences")
+        for item in preferred
         if fields.text(item, "InstanceType") in selected
     ]
     if answer.get("ServerlessJobConfig"):
@@ -174,7 +175,7 @@ def warm_pool(answer: Answer) -> WarmPool | None:
 
 def free(answer: Answer) -> str | None:
     """Of AWS's rule image: exactly that repository, in a registry of another account."""
-    image = at(PROCESSING_IMAGE, fields.text)(answer)
+    image = at(IMAGE_PATHS[JobKind.PROCESSING], fields.text)(answer)
     arn = fields.text(answer, "ProcessingJobArn")
     ref = JobRef.from_arn(arn) if arn else None
     own = ref is not None and image is not None and image.startswith(f"{ref.account}.")

@@ -10,7 +10,6 @@ from decimal import Decimal
 
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
 from sageaudit.domain.job.job import Job, seconds_between
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import is_work
 
 LIMIT_REACHED = "limit reached"
@@ -33,7 +32,7 @@ def limit_hit(job: Job) -> str | None:
     if reading in {MAX_RUNTIME, MAX_WAIT}:
         return reading
     out_of_time = (
-        job.kind is JobKind.PROCESSING
+        not job.kind.row.in_steps
         and job.status == "Stopped"
         and job.max_runtime_s is not None
         and job.elapsed_s is not None

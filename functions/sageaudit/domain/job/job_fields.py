@@ -16,12 +16,12 @@ from msgspec import Struct
 
 from sageaudit.domain.job import describe_parts, fields, hints, phases
 from sageaudit.domain.job.buckets import data_pinned, s3_inputs
-from sageaudit.domain.job.describe_parts import PROCESSING_IMAGE, Answer
+from sageaudit.domain.job.describe_parts import Answer
 from sageaudit.domain.job.failure_words import Failure, failure_of
 from sageaudit.domain.job.fields import at
-from sageaudit.domain.job.job import PARENT_KEYS, Hints, InstanceGroup, Parent, Phase
+from sageaudit.domain.job.job import PARENT_KEYS, Hints, Parent, Phase
 from sageaudit.domain.job.kept_fields import DERIVED, KeptAs, Paths, shape_of
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import IMAGE_PATHS, JobKind
 from sageaudit.domain.job.settings import kept_settings
 
 Value_co = TypeVar("Value_co", covariant=True)
@@ -95,9 +95,8 @@ def _phases(kind: JobKind, answer: Answer) -> tuple[Phase, ...]:
 def _common(kind: JobKind) -> Iterator[Row[Any]]:
     """The rows of every kind."""
     row = kind.row
-    in_steps = kind is JobKind.TRAINING
-    start = {row.start_key: KeptAs.TIME, **(_TRANSITIONS if in_steps else {})}
-    end = {row.end_key: KeptAs.TIME, **(start if in_steps else {})}
+    start = {row.start_key: KeptAs.TIME, **(_TRANSITIONS if row.in_steps else {})}
+    end = {row.end_key: KeptAs.TIME, **(start if row.in_steps else {})}
     yield _row("name", row.name_key, KeptAs.JOB, fields.text)
     yield _row("arn", row.arn_key, KeptAs.ARN, fields.text)
     yield _row("status", row.status_key, KeptAs.STATE, fields.text)
@@ -110,7 +109,7 @@ def _common(kind: JobKind) -> Iterator[Row[Any]]:
     yield Row("started_at", start, lambda answer: _start(kind, answer))
     yield Row("ended_at", end, lambda answer: _end(kind, answer))
     if row.whole_run:
-        whole = {"CreationTime": KeptAs.TIME, **start, **end, **(_PHASES if in_steps else {})}
+        whole = {"CreationTime": KeptAs.TIME, **start, **end, **(_PHASES if row.in_steps else {})}
         yield Row("phases", whole, lambda answer: _phases(kind, answer))
 
 
@@ -136,9 +135,8 @@ _CLUSTERS = {
         "InstanceGroups[].InstanceCount": KeptAs.COUNT,
     },
     JobKind.PROCESSING: _SELECTED,
-    JobKind.TRANSFORM: _INSTANCES,
 }
-"""The instances, where an answer of each kind has its cluster."""
+"""What a cluster says of its instances, in answers that say more than their type and count."""
 _PURCHASES = {
     JobKind.TRAINING: {
         "ResourceConfig.TrainingPlanArn": KeptAs.GIVEN,
@@ -157,12 +155,9 @@ def _of_cluster(kind: JobKind) -> Iterator[Row[Any]]:
     if path is None:
         return
     resources = at(path, fields.section)
-    keeps = {f"{path}.{key}": kept for key, kept in _CLUSTERS[kind].items()}
+    keeps = {f"{path}.{key}": kept for key, kept in _CLUSTERS.get(kind, _INSTANCES).items()}
 
-    def groups(answer: Answer) -> tuple[InstanceGroup, ...]:
-        return describe_parts.instances(resources(answer))[0]
-
-    yield Row("groups", keeps, groups)
+    yield Row("groups", keeps, lambda answer: describe_parts.instances(resources(answer))[0])
     yield Row(
         "groups_unknown", keeps, lambda answer: describe_parts.instances(resources(answer))[1]
     )
@@ -170,14 +165,24 @@ def _of_cluster(kind: JobKind) -> Iterator[Row[Any]]:
         yield Row(
             "purchase",
             {**keeps, **bought},
-            lambda answer: describe_parts.purchase(answer, resources(answer), groups(answer)),
+            lambda answer: describe_parts.purchase(answer, resources(answer)),
         )
     if kind.row.volumes:
         yield _row("volume_gb", f"{path}.VolumeSizeInGB", KeptAs.COUNT, fields.count)
 
 
-def _pinned(kind: JobKind) -> Callable[[Answer], bool | None]:
-    return lambda answer: data_pinned((one.name, one.address) for one in s3_inputs(kind, answer))
+def _of_inputs(kind: JobKind) -> Iterator[Row[Any]]:
+    """Whether the inputs in S3 name a version of their data."""
+    inputs = kind.row.inputs
+    if inputs is None:
+        return
+    item = f"{inputs.items}[]." if inputs.items else ""
+    names = {f"{item}{inputs.name_key}": KeptAs.CHANNEL} if inputs.items else {}
+    yield Row(
+        "data_pinned",
+        {**names, f"{item}{inputs.address}": KeptAs.ADDRESS},
+        lambda answer: data_pinned((one.name, one.address) for one in s3_inputs(kind, answer)),
+    )
 
 
 _ENTRY_POINT = Row("entry_point", {}, at(f"{DERIVED}.EntryPoint", fields.text))
@@ -188,7 +193,7 @@ _LAST_METRICS = {
     "FinalMetricDataList[].MetricName": KeptAs.METRIC,
     "FinalMetricDataList[].Value": KeptAs.NUMBER,
 }
-_IMAGE = {PROCESSING_IMAGE: KeptAs.IMAGE}
+_PROCESSING_IMAGE = IMAGE_PATHS[JobKind.PROCESSING]
 _LIMITS, _COUNTERS = "HyperParameterTuningJobConfig.ResourceLimits", "TrainingJobStatusCounters"
 _OF_KIND: Mapping[JobKind, tuple[Row[Any], ...]] = {
     JobKind.TRAINING: (
@@ -247,14 +252,6 @@ _OF_KIND: Mapping[JobKind, tuple[Row[Any], ...]] = {
             describe_parts.custom_rules,
         ),
         Row(
-            "data_pinned",
-            {
-                "InputDataConfig[].ChannelName": KeptAs.CHANNEL,
-                "InputDataConfig[].DataSource.S3DataSource.S3Uri": KeptAs.ADDRESS,
-            },
-            _pinned(JobKind.TRAINING),
-        ),
-        Row(
             "image_pull_in_download",
             {
                 "SecondaryStatusTransitions[].Status": KeptAs.STATE,
@@ -284,17 +281,13 @@ _OF_KIND: Mapping[JobKind, tuple[Row[Any], ...]] = {
             },
             describe_parts.processing_inputs,
         ),
-        Row("image", _IMAGE, at(PROCESSING_IMAGE, fields.text)),
+        _row("image", _PROCESSING_IMAGE, KeptAs.IMAGE, fields.text),
         _ENTRY_POINT,
         _MAX_RUNTIME,
-        Row("free", {**_IMAGE, "ProcessingJobArn": KeptAs.ARN}, describe_parts.free),
         Row(
-            "data_pinned",
-            {
-                "ProcessingInputs[].InputName": KeptAs.CHANNEL,
-                "ProcessingInputs[].S3Input.S3Uri": KeptAs.ADDRESS,
-            },
-            _pinned(JobKind.PROCESSING),
+            "free",
+            {_PROCESSING_IMAGE: KeptAs.IMAGE, "ProcessingJobArn": KeptAs.ARN},
+            describe_parts.free,
         ),
         Row(
             "uploads",
@@ -308,11 +301,6 @@ _OF_KIND: Mapping[JobKind, tuple[Row[Any], ...]] = {
     ),
     JobKind.TRANSFORM: (
         _row("entry_point", "ModelName", KeptAs.MODEL, fields.text),
-        Row(
-            "data_pinned",
-            {"TransformInput.DataSource.S3DataSource.S3Uri": KeptAs.ADDRESS},
-            _pinned(JobKind.TRANSFORM),
-        ),
         Row(
             "batch",
             {
@@ -349,7 +337,10 @@ _OF_KIND: Mapping[JobKind, tuple[Row[Any], ...]] = {
         ),
     ),
 }
-ROWS = {kind: (*_common(kind), *_of_cluster(kind), *_OF_KIND.get(kind, ())) for kind in JobKind}
+ROWS = {
+    kind: (*_common(kind), *_of_cluster(kind), *_OF_KIND.get(kind, ()), *_of_inputs(kind))
+    for kind in JobKind
+}
 """By kind, the rows of its fields."""
 _SEEN_LAST = {"FinalMetricDataList[].Timestamp": KeptAs.TIME}
 """Read by `latest_time` alone, which says until when a job was seen."""

@@ -49,6 +49,29 @@ class JobMetrics(Struct, frozen=True, kw_only=True):
     """The dimension that contains the job's name, of metrics that the user's code publishes."""
 
 
+class S3Inputs(Struct, frozen=True, kw_only=True):
+    """Where answers and requests of a kind have the S3 addresses of its inputs."""
+
+    items: str | None = None
+    """The key of the list of inputs; None: there is one input."""
+    name_key: str | None = None
+    """The key of an input's name in that list."""
+    source: str
+    """The path of an input's S3 source, in the list or at the top."""
+
+    @property
+    def address(self) -> str:
+        """The path of an input's address, in the list or at the top."""
+        return f"{self.source}.S3Uri"
+
+    @property
+    def distribution(self) -> str | None:
+        """The path in a request that says how an input is shared among hosts, with {} for the
+        input's name; None where there is one input.
+        """
+        return self.items and f"{self.items}[{{}}].{self.source}.S3DataDistributionType"
+
+
 class ChildList(Struct, frozen=True, kw_only=True):
     """The API action that lists the jobs that a roll-up launched, and where they are in a page."""
 
@@ -72,12 +95,17 @@ class RollUp(Struct, frozen=True, kw_only=True):
     child_key: str
     """The key under which the answer about a launched job has the ARN of this one."""
     child_list: ChildList
+    child_kind: JobKind | None = None
+    """The one kind of the jobs that it launches; None: they may be of each kind with a bill."""
+    definition: str | None = None
+    """The key of the request for its jobs in its own request and answer, which with an "s" has a
+    list of them; None: it has no such requests."""
     children: str
     """What it launches, for people: a plural that ends in "jobs"."""
     is_counted: bool = False
     """Whether Describe counts the jobs that it launched; else they are listed to be counted."""
     is_prefix: bool = False
-    """Whether its name begins those of its training jobs, so that a list of jobs shows them."""
+    """Whether its name begins those of its jobs, so that a list of their kind shows them."""
     is_search: bool = False
     """Whether they are the trials of a search: a trial's metric is its result, with or without a
     model, and its settings are those of the search."""
@@ -112,12 +140,26 @@ class KindRow(Struct, frozen=True, kw_only=True):
     """The EventBridge detail-type of its state changes."""
     has_event: bool = True
     """Whether SageMaker sends that event. Else sweeps find the jobs that ended, and write it."""
+    list_rows: str
+    """The key of the jobs in an answer of the action that lists them."""
     start_key: str
     """The key of the start time in a Describe answer."""
     end_key: str
     """The key of the end time."""
     whole_run: str | None = None
     """The name of the billed phase where the answer has no transitions."""
+    in_steps: bool = False
+    """Whether answers have a secondary status and its transitions: each is a phase, of which one is
+    the download of the data."""
+    required_key: str = "RoleArn"
+    """A key of each request, and of each definition of a roll-up's jobs. An answer without it was
+    cut: it lacks more than what the job does not set."""
+    image: str | None = None
+    """The path of its container's image; None: it names none."""
+    inputs: S3Inputs | None = None
+    """Its inputs in S3; None: none are known."""
+    hosts_exchange: bool = True
+    """Whether its instances may exchange data as they work."""
     cluster: str | None = None
     """The path of its instances, in answers and in Create requests; None: it has none."""
     volumes: bool = False
@@ -177,9 +219,15 @@ _ROWS = {
         sdk_noun="training_job",
         arn_word="training-job",
         detail_type="SageMaker Training Job State Change",
+        list_rows="TrainingJobSummaries",
         start_key="TrainingStartTime",
         end_key="TrainingEndTime",
         whole_run="Running",
+        in_steps=True,
+        image="AlgorithmSpecification.TrainingImage",
+        inputs=S3Inputs(
+            items="InputDataConfig", name_key="ChannelName", source="DataSource.S3DataSource"
+        ),
         cluster="ResourceConfig",
         volumes=True,
         component=Component.TRAINING,
@@ -198,9 +246,12 @@ _ROWS = {
         sdk_noun="processing_job",
         arn_word="processing-job",
         detail_type="SageMaker Processing Job State Change",
+        list_rows="ProcessingJobSummaries",
         start_key="ProcessingStartTime",
         end_key="ProcessingEndTime",
         whole_run="Processing",
+        image="AppSpecification.ImageUri",
+        inputs=S3Inputs(items="ProcessingInputs", name_key="InputName", source="S3Input"),
         cluster="ProcessingResources.ClusterConfig",
         volumes=True,
         component=Component.PROCESSING,
@@ -216,9 +267,13 @@ _ROWS = {
         sdk_noun="transform_job",
         arn_word="transform-job",
         detail_type="SageMaker Transform Job State Change",
+        list_rows="TransformJobSummaries",
         start_key="TransformStartTime",
         end_key="TransformEndTime",
         whole_run="Transform",
+        required_key="TransformOutput",
+        inputs=S3Inputs(source="TransformInput.DataSource.S3DataSource"),
+        hosts_exchange=False,
         cluster="TransformResources",
         component=Component.TRANSFORM,
         usage_role="Tsform",
@@ -234,6 +289,7 @@ _ROWS = {
         sdk_noun="hyper_parameter_tuning_job",
         arn_word="hyper-parameter-tuning-job",
         detail_type="SageMaker HyperParameter Tuning Job State Change",
+        list_rows="HyperParameterTuningJobSummaries",
         start_key="CreationTime",
         end_key="HyperParameterTuningEndTime",
         component=Component.TRAINING,
@@ -247,6 +303,8 @@ _ROWS = {
                 name_key="TrainingJobName",
                 limited=True,
             ),
+            child_kind=JobKind.TRAINING,
+            definition="TrainingJobDefinition",
             children="training jobs",
             is_counted=True,
             is_prefix=True,
@@ -264,6 +322,7 @@ _ROWS = {
         arn_word="automl-job",
         detail_type="SageMaker AutoML Job State Change",
         has_event=False,
+        list_rows="AutoMLJobSummaries",
         start_key="CreationTime",
         end_key="EndTime",
         component=Component.TRAINING,
@@ -292,6 +351,8 @@ VOLUME_PATHS = {
     kind: f"{kind.row.cluster}.VolumeSizeInGB" for kind in BILLED_KINDS if kind.row.volumes
 }
 """By kind: the request's path of the volume size in GB, for kinds with a volume."""
+IMAGE_PATHS = {kind: kind.row.image for kind in JobKind if kind.row.image is not None}
+"""By kind: the path of the image, in answers and requests, for kinds that name one."""
 
 
 def kind_of(answer: Mapping[str, Any]) -> JobKind | None:

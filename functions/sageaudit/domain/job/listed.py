@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
 from msgspec import Struct
@@ -76,7 +76,7 @@ def chosen(
     wanted, listed = set(kinds), list(dict.fromkeys(rows))
     arns = {child.arn for child in children}
     prefixes = {
-        row.ref.name: row.created_at
+        (rollup.child_kind, row.ref.name): row.created_at
         for row in listed
         if (rollup := row.ref.kind.row.rollup) is not None
         and rollup.is_prefix
@@ -119,10 +119,10 @@ def _in(row: Listed, period: Period) -> bool:
     return not row.finished or period.has(row)
 
 
-def _is_named_after(row: Listed, prefixes: dict[str, datetime]) -> bool:
-    """By its name: List* does not say which job launched it."""
+def _is_named_after(row: Listed, prefixes: Mapping[tuple[JobKind | None, str], datetime]) -> bool:
+    """By kind and name: List* does not say which job launched it."""
     parts = row.ref.name.rsplit("-", 2)
-    if row.ref.kind is not JobKind.TRAINING or len(parts) != 3:  # noqa: PLR2004 - name, number, hash
+    if len(parts) != 3:  # noqa: PLR2004 - name, number, hash
         return False
-    launched_at = prefixes.get(parts[0][:_CHILD_PREFIX])
+    launched_at = prefixes.get((row.ref.kind, parts[0][:_CHILD_PREFIX]))
     return launched_at is not None and launched_at <= row.created_at

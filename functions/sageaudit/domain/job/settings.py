@@ -9,59 +9,60 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kept_fields import UNKNOWN, KeptAs, Paths
 from sageaudit.domain.job.kinds import JobKind
 
+RUN_LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
+"""The setting that limits the run time."""
 SET = "set"
 """Stands for a value of which only that it is there is kept."""
 SettingValue = bool | int | str | None
 """None: the job does not set it."""
-_DEFINITION, _DEFINITIONS = "TrainingJobDefinition", "TrainingJobDefinitions"
 _CLUSTER = "ProcessingResources.ClusterConfig"
 _MISSING = object()
-_AS_TRAINING = (JobKind.TRAINING, JobKind.TUNING)
-"""Kinds with the paths of a training request. AutoML jobs have others: nothing is asked of them."""
-_IN_EVERY_ANSWER = {JobKind.TRANSFORM: "TransformOutput"}
-"""What a request must have, of other kinds RoleArn: an answer without it was cut, and lacks more
-than what is not set.
-"""
 
 
 class Setting(Struct, frozen=True):
     """How a setting is kept, its paths in other kinds of jobs, and what AWS takes without it.
 
-    A tuning job has the paths of training jobs, in each of its definitions.
+    A roll-up has the paths of the jobs that it launches, in each of its definitions, or none.
     """
 
     kept: KeptAs
-    processing: str | None = None
-    transform: str | None = None
+    paths: Mapping[JobKind, str] = field(default_factory=dict)
+    """By kind, beside training jobs."""
     default: SettingValue = None
+
+
+def _of(processing: str, transform: str | None = None) -> dict[JobKind, str]:
+    """The paths of a setting by kind."""
+    paths = {JobKind.PROCESSING: processing, JobKind.TRANSFORM: transform}
+    return {kind: path for kind, path in paths.items() if path is not None}
 
 
 SETTINGS: Mapping[str, Setting] = {
     "EnableNetworkIsolation": Setting(
-        KeptAs.SWITCH, "NetworkConfig.EnableNetworkIsolation", default=False
+        KeptAs.SWITCH, _of("NetworkConfig.EnableNetworkIsolation"), default=False
     ),
     "EnableInterContainerTrafficEncryption": Setting(
-        KeptAs.SWITCH, "NetworkConfig.EnableInterContainerTrafficEncryption", default=False
+        KeptAs.SWITCH,
+        _of("NetworkConfig.EnableInterContainerTrafficEncryption"),
+        default=False,
     ),
     "EnableManagedSpotTraining": Setting(KeptAs.SWITCH, default=False),
-    "VpcConfig": Setting(KeptAs.GIVEN, "NetworkConfig.VpcConfig"),
-    "StoppingCondition.MaxRuntimeInSeconds": Setting(
-        KeptAs.COUNT, "StoppingCondition.MaxRuntimeInSeconds", default=86_400
-    ),
+    "VpcConfig": Setting(KeptAs.GIVEN, _of("NetworkConfig.VpcConfig")),
+    RUN_LIMIT: Setting(KeptAs.COUNT, _of(RUN_LIMIT), default=86_400),
     "StoppingCondition.MaxWaitTimeInSeconds": Setting(KeptAs.COUNT),
-    "ResourceConfig.VolumeSizeInGB": Setting(KeptAs.COUNT, f"{_CLUSTER}.VolumeSizeInGB"),
+    "ResourceConfig.VolumeSizeInGB": Setting(KeptAs.COUNT, _of(f"{_CLUSTER}.VolumeSizeInGB")),
     "ResourceConfig.VolumeKmsKeyId": Setting(
-        KeptAs.GIVEN, f"{_CLUSTER}.VolumeKmsKeyId", "TransformResources.VolumeKmsKeyId"
+        KeptAs.GIVEN, _of(f"{_CLUSTER}.VolumeKmsKeyId", "TransformResources.VolumeKmsKeyId")
     ),
     "ResourceConfig.KeepAlivePeriodInSeconds": Setting(KeptAs.COUNT),
     "OutputDataConfig.KmsKeyId": Setting(
-        KeptAs.GIVEN, "ProcessingOutputConfig.KmsKeyId", "TransformOutput.KmsKeyId"
+        KeptAs.GIVEN, _of("ProcessingOutputConfig.KmsKeyId", "TransformOutput.KmsKeyId")
     ),
     "OutputDataConfig.CompressionType": Setting(KeptAs.STATE),
     "AlgorithmSpecification.TrainingInputMode": Setting(KeptAs.STATE),
@@ -80,35 +81,44 @@ def kept_settings() -> Paths:
     return training | {
         path: row.kept
         for setting, row in SETTINGS.items()
-        for path in (
-            *filter(None, (row.processing, row.transform)),
-            *(f"{_DEFINITION}.{setting}", f"{_DEFINITIONS}[].{setting}"),
-        )
+        for path in (*row.paths.values(), *_in_definitions(setting))
     }
+
+
+def _in_definitions(setting: str) -> Iterator[str]:
+    """The paths of a setting in what roll-ups ask of the jobs that they launch."""
+    for kind in JobKind:
+        one, path = _definition(kind), path_of(kind, setting)
+        if one and path:
+            yield from (f"{one}.{path}", f"{one}s[].{path}")
 
 
 def path_of(kind: JobKind, setting: str) -> str | None:
     """The setting's path in jobs of a kind, or None; of a tuning job, in its definitions."""
-    row = SETTINGS[setting]
-    paths = {
-        **dict.fromkeys(_AS_TRAINING, setting),
-        JobKind.PROCESSING: row.processing,
-        JobKind.TRANSFORM: row.transform,
-    }
-    return paths.get(kind)
+    rollup = kind.row.rollup
+    asked = rollup.child_kind if rollup and rollup.definition else kind
+    if asked is JobKind.TRAINING:
+        return setting
+    return SETTINGS[setting].paths.get(asked) if asked else None
+
+
+def _definition(kind: JobKind) -> str | None:
+    """The key of the requests for its jobs in a roll-up's; None of any other kind."""
+    rollup = kind.row.rollup
+    return rollup.definition if rollup else None
 
 
 def places(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple[str, ...]:
     """The full paths of a setting in an answer or request: of a tuning job one a definition."""
-    path = path_of(kind, setting)
+    path, one = path_of(kind, setting), _definition(kind)
     if path is None:
         return ()
-    if kind is not JobKind.TUNING:
+    if one is None:
         return (path,)
-    several = body.get(_DEFINITIONS)
+    several = body.get(f"{one}s")
     if isinstance(several, list) and several:
-        return tuple(f"{_DEFINITIONS}[{number}].{path}" for number in range(len(several)))
-    return (f"{_DEFINITION}.{path}",) if isinstance(body.get(_DEFINITION), Mapping) else ()
+        return tuple(f"{one}s[{number}].{path}" for number in range(len(several)))
+    return (f"{one}.{path}",) if isinstance(body.get(one), Mapping) else ()
 
 
 def settings_of(kind: JobKind, kept: Mapping[str, Any]) -> dict[str, dict[str, SettingValue]]:
@@ -133,22 +143,22 @@ def shown(setting: Setting, value: Any) -> SettingValue:
 
 def mark_not_set(kind: JobKind, answer: Mapping[str, Any], kept: dict[str, Any]) -> None:
     """Writes null for each setting that AWS's own answer does not have, if it is whole."""
-    whole = _IN_EVERY_ANSWER.get(kind, "RoleArn")
     known = filter(None, (path_of(kind, setting) for setting in SETTINGS))
     paths = [path.split(".") for path in known]
     for section, place in zip(_sections(kind, answer), _sections(kind, kept), strict=True):
-        for path in paths if whole in section else ():
+        for path in paths if kind.row.required_key in section else ():
             _mark(place, path)
 
 
 def _sections(kind: JobKind, body: Mapping[str, Any]) -> Iterator[Any]:
     """Where the settings are: of a tuning job, in each of its definitions."""
-    if kind is not JobKind.TUNING:
+    one = _definition(kind)
+    if one is None:
         yield body
         return
-    yield from body.get(_DEFINITIONS) or []
-    if body.get(_DEFINITION) is not None:
-        yield body[_DEFINITION]
+    yield from body.get(f"{one}s") or []
+    if body.get(one) is not None:
+        yield body[one]
 
 
 def _mark(section: dict[str, Any], path: list[str]) -> None:

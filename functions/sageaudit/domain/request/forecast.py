@@ -16,7 +16,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.settings import RUN_LIMIT, path_of
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.request.request import Request
 from sageaudit.domain.request.values import NotKnown
@@ -105,11 +105,13 @@ class RunLimit(Struct, frozen=True):
 
 def limit_of(request: Request) -> RunLimit:
     """The limit of one job of a request."""
-    if request.kind is JobKind.TRANSFORM:
-        return RunLimit(None, why="a transform job has no limit on its run time")
-    if request.kind is JobKind.TUNING:
-        return RunLimit(None, why="its training jobs have the limits")
-    given = request.value("StoppingCondition.MaxRuntimeInSeconds")
+    row = request.kind.row
+    if row.rollup is not None:
+        return RunLimit(None, why=f"its {row.rollup.children} have the limits")
+    path = path_of(request.kind, RUN_LIMIT)
+    if path is None:
+        return RunLimit(None, why=f"{row.with_article} has no limit on its run time")
+    given = request.value(path)
     if isinstance(given, NotKnown):
         return RunLimit(None, why=f"its MaxRuntimeInSeconds is not known ({given.why})")
     if isinstance(given, int) and not isinstance(given, bool) and given > 0:

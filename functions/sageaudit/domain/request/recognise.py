@@ -167,24 +167,25 @@ def with_trials(requests: tuple[Request, ...]) -> tuple[Request, ...]:
     found: list[Request] = []
     for request in requests:
         found.append(request)
-        if request.kind is JobKind.TUNING:
-            found += _trials(request)
+        rollup = request.kind.row.rollup
+        if rollup and rollup.child_kind and rollup.definition:
+            found += _trials(request, rollup.child_kind, rollup.definition)
     return tuple(found)
 
 
-def _trials(tuning: Request) -> list[Request]:
-    one, several = (tuning.body.get(f"TrainingJobDefinition{plural}") for plural in ("", "s"))
-    places: list[tuple[tuple[str | int, ...], Any]] = [(("TrainingJobDefinition",), one)]
+def _trials(tuning: Request, kind: JobKind, definition: str) -> list[Request]:
+    one, several = (tuning.body.get(f"{definition}{plural}") for plural in ("", "s"))
+    places: list[tuple[tuple[str | int, ...], Any]] = [((definition,), one)]
     if isinstance(several, list):
-        places += [(("TrainingJobDefinitions", n), item) for n, item in enumerate(several)]
+        places += [((f"{definition}s", n), item) for n, item in enumerate(several)]
     return [
         Request(
-            kind=JobKind.TRAINING,
+            kind=kind,
             body=body,
             label=f"{tuning.label}, {tuning.path_text(place)}",
             shape=TRIAL_SHAPE,
             origin=replace(tuning.origin, base=tuning.origin.in_file(place)),
-            named_later="the tuning job",
+            named_later=f"the {tuning.kind.row.label}",
             region=tuning.region,
             note=tuning.note,
             trial_of=tuning,

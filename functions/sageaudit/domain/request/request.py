@@ -222,6 +222,6 @@ def image_name(request: Request) -> str | None:
 
 def _image(request: Request) -> str | None:
     """The address of its image, where it is known."""
-    paths = ("AlgorithmSpecification.TrainingImage", "AppSpecification.ImageUri")
-    images = (value_at(request.body, path) for path in paths)
-    return next((image for image in images if isinstance(image, str)), None)
+    path = request.kind.row.image
+    image = value_at(request.body, path) if path else None
+    return image if isinstance(image, str) else None

@@ -85,7 +85,7 @@ def measure(
                 asked = own or metric is not Metric.DISK or disk_is_judged(job, types)
                 missing[metric] = _why_missing(absent, own, period_s) if asked else NOT_ASKED
                 del found[metric]
-    if job.kind is not JobKind.TRAINING:
+    if not job.kind.row.in_steps:
         first = _first_point(found, len(grid))
         grid = grid[first:]
         found = {metric: _from(first, hosts) for metric, hosts in found.items()}

@@ -22,7 +22,6 @@ from itertools import chain
 from typing import Literal
 
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import DOWNLOADS, is_work
 from sageaudit.domain.usage.demand import gpu_idle
 from sageaudit.domain.usage.measurements import (
@@ -124,7 +123,7 @@ def idle_causes(job: Job, whole: Measurements) -> tuple[LookAt, ...]:
 
     Hosts of a transform job never wait for each other.
     """
-    alone = job.kind is JobKind.TRANSFORM
+    alone = not job.kind.row.hosts_exchange
     if not whole.gpus:
         return ("parallel_work", "profile")
     usage = whole.active()

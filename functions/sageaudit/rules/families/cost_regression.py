@@ -42,7 +42,7 @@ _CENT_USD = Decimal("0.01")
 @api.rule(
     id="SA703",
     scope=api.FamilyCase,
-    kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM},
+    kinds=api.ON_INSTANCES,
     thresholds=(SPREADS, OVER),
     min_earlier=_COMPARED_RUNS,
     asked_later=True,

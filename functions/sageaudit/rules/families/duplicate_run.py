@@ -33,7 +33,7 @@ WITHIN = api.Threshold("within_days", 30, "days", "older results are often gone"
 @api.rule(
     id="SA702",
     scope=api.FamilyCase,
-    kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM},
+    kinds=api.ON_INSTANCES,
     thresholds=(WITHIN, SCHEDULE_FROM),
     not_applicable=(api.free, api.not_completed),
 )

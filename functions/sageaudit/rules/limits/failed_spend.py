@@ -51,7 +51,7 @@ CHECKPOINTS_FROM = api.Threshold(
 @api.rule(
     id="SA602",
     scope=api.FamilyCase,
-    kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM},
+    kinds=api.ON_INSTANCES,
     thresholds=(CHECKPOINTS_FROM, *GROWTH_THRESHOLDS),
     not_applicable=(api.free,),
     tag_accepts=False,

@@ -42,7 +42,7 @@ def _history_knows(case: api.RequestCase) -> str | None:
 @api.rule(
     id="SA607",
     scope=api.RequestCase,
-    kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING},
+    kinds=api.WITH_LIMIT,
     thresholds=(EXPOSED_FROM, DEFAULT_FROM, LONG_FROM, RUNS_FROM),
     not_applicable=(_limits_elsewhere, _history_knows),
     before_run=api.Severity.MEDIUM,

@@ -28,7 +28,7 @@ _ROOM = Decimal("1.5")
 @api.rule(
     id="SA609",
     scope=api.RequestCase,
-    kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING},
+    kinds=api.WITH_LIMIT,
     thresholds=(RUNS,),
     before_run=api.Severity.HIGH,
     reads=(_LIMIT, *api.TYPE_READS),

@@ -41,7 +41,7 @@ def _took_its_time(run: api.AuditSummary) -> bool:
 @api.rule(
     id="SA601",
     scope=api.FamilyCase,
-    kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING},
+    kinds=api.WITH_LIMIT,
     thresholds=(EXPOSED_FROM, REQUEST_FROM, TIMES_THE_RUN, RUNS_FROM),
     not_applicable=(_no_limit, api.free, api.serverless, api.prepaid, api.not_completed),
     in_chat=False,

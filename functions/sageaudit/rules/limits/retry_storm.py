@@ -38,7 +38,7 @@ def _trial(case: api.FamilyCase) -> str | None:
 @api.rule(
     id="SA604",
     scope=api.FamilyCase,
-    kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM},
+    kinds=api.ON_INSTANCES,
     thresholds=(RUNS_FROM, WITHIN),
     not_applicable=(_trial, api.free),
 )

@@ -17,17 +17,16 @@ from decimal import Decimal
 
 from sageaudit.rules import api
 
-_KINDS = {api.JobKind.TRAINING, api.JobKind.PROCESSING}
 FROM_USD = api.Threshold("from_usd", 10, "USD for the volumes", "worth a look")
 
 
 @api.rule(
     id="SA505",
     scope=api.RequestCase,
-    kinds=_KINDS,
+    kinds=set(api.VOLUME_PATHS),
     thresholds=(FROM_USD,),
     before_run=api.Severity.MEDIUM,
-    reads=(*(api.VOLUME_PATHS[kind] for kind in _KINDS), *api.TYPE_READS),
+    reads=(*api.VOLUME_PATHS.values(), *api.TYPE_READS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares two lines of the bill at the limit."""

@@ -16,15 +16,13 @@ from __future__ import annotations
 
 from sageaudit.rules import api
 
-_KINDS = {api.JobKind.TRAINING, api.JobKind.PROCESSING}
-
 
 @api.rule(
     id="SA504",
     scope=api.RequestCase,
-    kinds=_KINDS,
+    kinds=set(api.VOLUME_PATHS),
     before_run=api.Severity.HIGH,
-    reads=(*(api.VOLUME_PATHS[kind] for kind in _KINDS), *api.TYPE_READS),
+    reads=(*api.VOLUME_PATHS.values(), *api.TYPE_READS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Reads the request and the catalogue."""

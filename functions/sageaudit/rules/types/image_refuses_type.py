@@ -17,18 +17,13 @@ from __future__ import annotations
 from sageaudit.domain.bill.type_vetoes import own_type_refused
 from sageaudit.rules import api
 
-_IMAGES = {
-    api.JobKind.TRAINING: "AlgorithmSpecification.TrainingImage",
-    api.JobKind.PROCESSING: "AppSpecification.ImageUri",
-}
-
 
 @api.rule(
     id="SA307",
     scope=api.RequestCase,
-    kinds=set(_IMAGES),
+    kinds=set(api.IMAGE_PATHS),
     before_run=api.Severity.HIGH,
-    reads=(*_IMAGES.values(), *api.TYPE_READS),
+    reads=(*api.IMAGE_PATHS.values(), *api.TYPE_READS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares the image's name with the catalogue."""
@@ -42,7 +37,7 @@ def check(case: api.RequestCase) -> api.Outcome:
                 {"instance_type": instance_type.name, "why": why},
                 fix=(
                     api.Parameter(
-                        _IMAGES[case.job.kind], case.job.image, "<an image for this type>"
+                        api.IMAGE_PATHS[case.job.kind], case.job.image, "<an image for this type>"
                     ),
                 ),
                 caution="By the image's name alone.",

@@ -18,7 +18,7 @@ from sageaudit.domain.guides.guides import GuideDocument, chosen
 from sageaudit.domain.guides.traits import of_request
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.settings import path_of
 from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.exemption import exemptions
 from sageaudit.domain.policy.policy import Policy
@@ -176,8 +176,8 @@ def guides_of(
 
 def _isolated(request: Request) -> bool | None:
     """EnableNetworkIsolation; AWS's default is false. None where it is not known yet."""
-    place = "NetworkConfig." if request.kind is JobKind.PROCESSING else ""
-    value = request.value(f"{place}EnableNetworkIsolation")
+    path = path_of(request.kind, "EnableNetworkIsolation")
+    value = request.value(path) if path else None
     return None if isinstance(value, NotKnown) else bool(value)
 
 
@@ -185,7 +185,7 @@ def _cost(
     request: Request, at_limit: Job | None, job: Job, market: Market, trials: Sequence[Cost]
 ) -> Cost:
     """The most that it costs, on the dearest of the types that it prefers."""
-    if request.kind is JobKind.TUNING:
+    if request.kind.row.rollup:
         return cost_of_search(request, trials)
     most = None if at_limit is None else dearest(at_limit, request, market)
     return cost_of(request, most, dearest(job, request, market), market)
@@ -203,7 +203,7 @@ def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[Basis, Dec
 def _case(asked: RequestCase) -> FamilyCase | TuningCase:
     """The request as the case of a job that ran, for rules that judge both."""
     job, policy, basis = asked.job, asked.policy, asked.before_run
-    if job.kind is JobKind.TUNING:
+    if job.kind.row.rollup:
         return TuningCase(job, (), policy=policy, before_run=basis)
     usage = measure(job, (), asked.market.types, absent=_NOT_RUN)
     of = (job, usage.active(), usage, asked.bill, asked.market, asked.earlier)

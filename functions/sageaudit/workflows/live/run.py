@@ -129,8 +129,10 @@ class Account:
 
         if not ref.kind.row.rollup:
             return recorded(ref)
-        children = tuple(self._of_each(deps.jobs.children(ref), recorded))
-        return RecordedSet(children, recorded(ref))
+        launched = tuple(deps.jobs.children(ref) or ())
+        children = dict(self._of_each(launched, lambda one: (one, recorded(one))))
+        deleted = tuple(one for one in launched if one not in children)
+        return RecordedSet(tuple(children.values()), recorded(ref), deleted)
 
     def run(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
         """One job by ARN or name, with its measurements and list prices.

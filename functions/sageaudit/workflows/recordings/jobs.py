@@ -57,7 +57,8 @@ class RecordedJob(Struct, frozen=True):
     listed: Listed
     read_at: datetime
     launched: tuple[JobRef, ...] | None = None
-    """Of a roll-up: the jobs that its file has; None for a file without its jobs."""
+    """Of a roll-up: the jobs that its file has, and those that were deleted before it was written;
+    None for a file without its jobs."""
 
     @classmethod
     def of(cls, recorded: Recording, load: Callable[[], Recording]) -> Self:
@@ -90,7 +91,7 @@ class RecordedJob(Struct, frozen=True):
         return dict(self.load().tags)
 
     def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
-        """The jobs of its set."""
+        """The jobs that it launched, as far as its set names them."""
         return self.launched
 
     def read(self, job: Job, _: datetime) -> Measurements:
@@ -176,8 +177,8 @@ def jobs_of(
     jobs = [RecordedJob.of(one, load(at)) for at, one in enumerate(recordings_in(read))]
     if isinstance(read, RecordedSet) and read.rollup is not None:
         *children, rollup = jobs
-        launched = tuple(child.listed.ref for child in children)
-        return [*children, replace(rollup, launched=launched)]
+        recorded = (child.listed.ref for child in children)
+        return [*children, replace(rollup, launched=(*recorded, *read.deleted))]
     return jobs
 
 

@@ -78,7 +78,7 @@ def _with_children(kinds: Collection[JobKind]) -> list[JobKind]:
     asked = dict.fromkeys(kinds)
     for rollup in (kind.row.rollup for kind in kinds):
         if rollup is not None:
-            asked |= dict.fromkeys([JobKind.TRAINING] if rollup.is_prefix else BILLED_KINDS)
+            asked |= dict.fromkeys([rollup.child_kind] if rollup.child_kind else BILLED_KINDS)
     return [*asked]
 
 

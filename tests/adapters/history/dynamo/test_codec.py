@@ -7,6 +7,7 @@ import pytest
 from sageaudit.adapters.history.codec import from_item, to_item
 from sageaudit.adapters.history.dynamo.items import finding_item, head_item, read_finding, read_head
 from sageaudit.adapters.history.rows import finding_rows, head_of
+from sageaudit.domain.audit.record import RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.job import Purchase
@@ -23,7 +24,9 @@ HEAD = replace(
     tags={"team": "growth", "project": None},
     storage_usd=Decimal("0.02"),
 )
-[ROW] = finding_rows(entry(job={"owner": None}, findings=[finding(saving_alone_usd=None)]))
+WITHOUT_OWNER = entry(job={"owner": None}, findings=[finding(saving_alone_usd=None)])
+[FINDING] = finding_rows(WITHOUT_OWNER)
+ROW = RuleFinding(FINDING, head_of(WITHOUT_OWNER, 1, "d"))
 
 
 def test_a_head_has_the_attributes_of_the_data_model() -> None:
@@ -115,7 +118,7 @@ def test_a_head_item_has_its_fields_and_the_keys_of_its_indexes() -> None:
 
 def test_words_are_written_as_plain_text() -> None:
     """A client of AWS knows no enumeration."""
-    assert {type(to_item(ROW)[name]) for name in ("severity", "confidence", "bucket")} == {str}
+    assert {type(to_item(FINDING)[name]) for name in ("severity", "confidence", "bucket")} == {str}
 
 
 def test_rows_come_back_as_they_were() -> None:
@@ -124,7 +127,18 @@ def test_rows_come_back_as_they_were() -> None:
     assert from_item(AuditSummary, numbers) == HEAD
     bare = replace(HEAD, purchase=None, due_at=None, owner=None, finding_ids=())
     assert from_item(AuditSummary, to_item(bare)) == bare
-    assert read_finding(finding_item(ROW)) == ROW
+
+
+def test_a_finding_comes_back_with_what_its_item_tells_of_the_run() -> None:
+    """By its ARN and its attributes; all else is not known until the audit's head is read."""
+    read = read_finding(finding_item(ROW))
+    run, head = read.summary, ROW.summary
+    assert read.finding == FINDING
+    assert not read.is_read
+    for name in ("key", "job", "family", "owner", "ended_at", "kind", "account", "region"):
+        assert getattr(run, name) == getattr(head, name)
+    assert (run.severity, run.estimated) == (FINDING.severity, FINDING.estimated)
+    assert (run.version, run.total_usd, run.rollup) == (0, None, False)
 
 
 def test_a_name_is_cut_where_a_metrics_name_has_no_end() -> None:

@@ -8,20 +8,24 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from sageaudit.adapters.history.codec import (
+    RUN_READERS,
     Item,
     detail_attributes,
     from_item,
     read_detail,
+    read_fields,
+    to_attributes,
     to_item,
 )
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
+from sageaudit.adapters.history.rows import rule_finding
 from sageaudit.adapters.history.sort_keys import due_sk, ended_sk
 from sageaudit.adapters.history.stored_document import read, stored
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Detail, FindingRow
+from sageaudit.domain.audit.record import Detail, FindingRow, RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.errors import UNREADABLE, BadHistory
 
@@ -83,21 +87,22 @@ def read_audit(item: Item) -> AuditDocument:
         return read(item["document"])
 
 
-def finding_item(row: FindingRow) -> Item:
+def finding_item(row: RuleFinding) -> Item:
     """FINDING#<rule id>: one finding of the newest version, listed by rule."""
     return {
         PARTITION_KEY: keys.job_pk(row.key),
-        SORT_KEY: keys.finding_sk(row.rule_id),
-        **to_item(row),
-        "rule_pk": keys.rule_pk(row.rule),
+        SORT_KEY: keys.finding_sk(row.finding.rule_id),
+        **to_attributes(row.summary, RUN_READERS),
+        **to_item(row.finding),
+        "rule_pk": keys.rule_pk(row.finding.rule),
         "ended_sk": ended_sk(row.ended_at, row.key),
     }
 
 
-def read_finding(item: Item) -> FindingRow:
+def read_finding(item: Item) -> RuleFinding:
     """The row of a FINDING# item. Raises BadHistory."""
     with own_item(item):
-        return from_item(FindingRow, item)
+        return rule_finding(from_item(FindingRow, item), **read_fields(RUN_READERS, item))
 
 
 def family_item(head: AuditSummary, row: FamilyRow, expires_at: datetime) -> Item:

@@ -21,7 +21,7 @@ from sageaudit.adapters.history.record_steps import RecordStep, family_row, next
 from sageaudit.adapters.history.rows import finding_rows, head_of
 from sageaudit.adapters.history.sort_keys import ended_sk
 from sageaudit.adapters.history.stored_document import digest_of
-from sageaudit.domain.audit.record import DETAIL_DAYS, Entry, Recorded, Verdict
+from sageaudit.domain.audit.record import DETAIL_DAYS, Entry, Recorded, RuleFinding, Verdict
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import Throttled
 from sageaudit.structs import replace
@@ -112,7 +112,10 @@ class RunWriter:
         vanished = set(newest.finding_ids if newest else ()) - set(head.finding_ids)
         actions = [
             put_action(items.audit_item(head, entry.document), _ABSENT),
-            *(put_action(items.finding_item(finding)) for finding in finding_rows(entry)),
+            *(
+                put_action(items.finding_item(RuleFinding(finding, head)))
+                for finding in finding_rows(entry)
+            ),
             *(
                 delete_action(keys.job_pk(entry.key), keys.finding_sk(rule_id))
                 for rule_id in sorted(vanished)

@@ -117,7 +117,8 @@ class SqliteHistory:
         document = stored(entry.document, version)
         connection.execute(schema.PUT_AUDIT, of_run | {"version": version, "document": document})
         connection.execute(schema.FORGET_FINDINGS, of_run)
-        columns = [of_run | rows.to_columns(finding) for finding in finding_rows(entry)]
+        of_finding = of_run | {"ended_at": moment_text(head.ended_at)}
+        columns = [of_finding | rows.to_columns(finding) for finding in finding_rows(entry)]
         connection.executemany(schema.PUT_FINDING, columns)
         if entry.detail is not None:
             values = of_run | detail_attributes(entry.detail) | self._expiry()

@@ -15,13 +15,16 @@ from functools import lru_cache
 from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
+from msgspec.structs import fields
+
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
-from sageaudit.adapters.history.codec import READERS, Reader, from_item, to_item
+from sageaudit.adapters.history.codec import READERS, RUN_READERS, Reader, from_item, to_item
 from sageaudit.adapters.history.moments import read_moment
 from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
+from sageaudit.adapters.history.rows import rule_finding
 from sageaudit.adapters.history.sort_keys import part
 from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.audit.record import FindingRow
+from sageaudit.domain.audit.record import FindingRow, RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
 
@@ -37,27 +40,23 @@ _KEPT_OBJECTS = 1_024
 """Of each field, lists and objects that are not parsed again: those of the earlier runs that an
 audit is compared with come again in the family's next audit, and many jobs have the same. Nobody
 changes them."""
-OF_THE_RUN = frozenset({"run_key", "arn", "created_at", "job", "family", "owner"})
-"""Fields of a finding that its run's row has."""
 _KEY = ("run_key", "arn", "created_at")
 """What tells a run, the first columns of all that is read of one."""
 _Place = tuple[Any, ...]
 """Scope, day, account, region and name of a sum: the first columns of its tables."""
 _WIDTH = 5
-_SUM_FIELDS = tuple(name for name in Sums.__struct_fields__ if name != "rules")
-_RULE_FIELDS = RuleSums.__struct_fields__
+_SUM_FIELDS = tuple(field.name for field in fields(Sums) if field.name != "rules")
+_RULE_FIELDS = tuple(field.name for field in fields(RuleSums))
 _Number = tuple[str, Callable[[int], object]]
 
 
 def column_names(form: type[Any]) -> Iterator[str]:
     """The columns of a form's fields; those of a JobKey in place of the field `key`."""
-    for name in form.__struct_fields__:
-        if form is FindingRow and name in OF_THE_RUN | {"key"}:
-            continue
-        if name == "key":
+    for field in fields(form):
+        if field.name == "key":
             yield from column_names(JobKey)
         else:
-            yield column_name(name)
+            yield column_name(field.name)
 
 
 def to_columns(row: Stored) -> Columns:
@@ -72,14 +71,13 @@ def head_columns(head: AuditSummary) -> Columns:
     return to_columns(head) | ({"arn": None} if part(head.key.arn) == head.key.arn else {})
 
 
-def read_names(form: type[Any]) -> tuple[str, ...]:
-    """The columns that a row of this form is read from, in this order."""
-    return (*_KEY, *map(column_name, _PLANS[form].names))
-
-
-def read_finding(columns: sqlite3.Row) -> FindingRow:
-    """The row of a finding. Raises one of UNREADABLE for columns of something else."""
-    return FindingRow(**_fields_of(FindingRow, columns))
+def read_finding(columns: sqlite3.Row) -> RuleFinding:
+    """A finding and its run, by RUN_COLUMNS and those of the finding. Raises one of UNREADABLE for
+    columns of something else.
+    """
+    run, own = columns[len(_KEY) : len(RUN_COLUMNS)], columns[len(RUN_COLUMNS) :]
+    finding = FindingRow(**_values(_OF_A_FINDING, own))
+    return rule_finding(finding, key=read_key(columns), **_values(_OF_ITS_RUN, run))
 
 
 def read_decision(columns: sqlite3.Row) -> Decision:
@@ -90,20 +88,20 @@ def read_decision(columns: sqlite3.Row) -> Decision:
 
 def read_head(columns: sqlite3.Row) -> AuditSummary:
     """The summary of a run's row; raises as `read_finding`."""
-    return AuditSummary(**_fields_of(AuditSummary, columns))
+    values = _values(_OF_A_HEAD, columns[len(_KEY) :])
+    values["key"] = read_key(columns)  # a keyword beside `**values` would copy them all
+    return AuditSummary(**values)
 
 
-def _fields_of(form: type[Any], columns: sqlite3.Row) -> dict[str, Any]:
-    """Without those that are NULL, which have their defaults."""
-    plan = _PLANS[form]
+def _values(plan: _Plan, columns: tuple[Any, ...]) -> dict[str, Any]:
+    """The fields without those that are NULL, which have their defaults."""
     values = {
         name: value if read is None else read(value)
-        for name, read, value in zip(plan.names, plan.reads, columns[len(_KEY) :], strict=True)
+        for name, read, value in zip(plan.names, plan.reads, columns, strict=True)
         if value is not None
     }
     if not plan.required <= values.keys():
         raise ValueError("a column that every row has is NULL")
-    values["key"] = read_key(columns)
     return values
 
 
@@ -209,12 +207,12 @@ class _Plan(NamedTuple):
     required: frozenset[str]
 
 
-def _plan(form: type[Any]) -> _Plan:
-    readers = [reader for reader in READERS[form] if reader.name != "key"]
+def _plan(readers: Iterable[Reader]) -> _Plan:
+    own = [reader for reader in readers if reader.name != "key"]
     return _Plan(
-        names=tuple(reader.name for reader in readers),
-        reads=tuple(map(_reads, readers)),
-        required=frozenset(reader.name for reader in readers if not reader.optional),
+        names=tuple(reader.name for reader in own),
+        reads=tuple(map(_reads, own)),
+        required=frozenset(reader.name for reader in own if not reader.optional),
     )
 
 
@@ -233,7 +231,11 @@ def _of_json(read: Callable[[Any], Any]) -> Callable[[str], Any]:
     return lru_cache(_KEPT_OBJECTS)(lambda text: read(from_json(text)))
 
 
-_PLANS = {form: _plan(form) for form in (AuditSummary, FindingRow)}
+_OF_A_HEAD, _OF_ITS_RUN, _OF_A_FINDING = (
+    _plan(readers) for readers in (READERS[AuditSummary], RUN_READERS, READERS[FindingRow])
+)
+RUN_COLUMNS = (*_KEY, *_OF_ITS_RUN.names)
+"""The columns of a run that its findings are read with."""
 
 
 def column_name(name: str) -> str:

@@ -9,12 +9,7 @@ from __future__ import annotations
 
 from typing import Any, get_args, get_type_hints
 
-from sageaudit.adapters.history.sqlite.rows import (
-    OF_THE_RUN,
-    column_name,
-    column_names,
-    read_names,
-)
+from sageaudit.adapters.history.sqlite.rows import RUN_COLUMNS, column_name, column_names
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.record import FindingRow, RunIndex
 from sageaudit.domain.audit.summary import AuditSummary
@@ -73,7 +68,7 @@ CREATE TABLE audits (
     f"""
 CREATE TABLE findings (
     run INTEGER NOT NULL,
-    {_columns(FindingRow)},
+    ended_at TEXT, {_columns(FindingRow)},
     PRIMARY KEY (run, rule_id)
 ) WITHOUT ROWID""",
     "CREATE INDEX findings_by_rule ON findings (rule, ended_at)",
@@ -125,7 +120,7 @@ FROM findings AS f JOIN runs AS r ON r.run = f.run""",
 )
 """The statements that make an empty file a history."""
 
-_RUNS = f"SELECT {', '.join(read_names(AuditSummary))} FROM runs WHERE"
+_RUNS = f"SELECT run_key, {', '.join(column_names(AuditSummary))} FROM runs WHERE"
 HEAD = f"{_RUNS} run_key = :run_key"
 _NEWEST = (
     " AND ended_at <= :moment AND (ended_at < :moment OR run_key < :after)"
@@ -138,7 +133,8 @@ _DUE = (
     " ORDER BY due_at, run_key LIMIT :rows"
 )
 _OF_FINDING = ", ".join(
-    f"{'r' if name in OF_THE_RUN else 'f'}.{name} AS {name}" for name in read_names(FindingRow)
+    [f"r.{name} AS {name}" for name in RUN_COLUMNS]
+    + [f"f.{name} AS {name}" for name in column_names(FindingRow)]
 )
 _FINDINGS = f"SELECT {_OF_FINDING} FROM findings AS f CROSS JOIN runs AS r ON r.run = f.run WHERE"
 LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
@@ -220,7 +216,7 @@ def _add(table: str, key: tuple[str, ...], added: tuple[str, ...]) -> str:
 
 PUT_HEAD = _put_head(*column_names(AuditSummary))
 PUT_AUDIT = f"INSERT INTO audits (run, version, document) VALUES ({_RUN}, :version, :document)"
-PUT_FINDING = _put("findings", "run", *column_names(FindingRow))
+PUT_FINDING = _put("findings", "run", "ended_at", *column_names(FindingRow))
 PUT_DETAIL = _put("details", "run", "description", "series", "note", "expires_at")
 PUT_DECISION = _put("decisions", *column_names(Decision))
 DECISIONS = "SELECT * FROM decisions ORDER BY advice, at"

@@ -1,0 +1,179 @@
+"""Each name of AWS's in a kind's row is in the SDK's service model, and a wrong one is found."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import botocore.session
+import pytest
+from botocore import xform_name
+from botocore.model import ServiceModel, Shape
+
+from sageaudit.adapters.aws.job_lists import PAGE
+from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind, KindRow, RollUp
+from sageaudit.structs import replace
+
+LISTED_BY = {"CreationTimeAfter", "CreationTimeBefore", "SortBy", "SortOrder", "MaxResults"}
+"""What a sweep gives to the action that lists jobs."""
+WRONG = "Wrong"
+
+
+@cache
+def model() -> ServiceModel:
+    """botocore's model of SageMaker."""
+    return botocore.session.get_session().get_service_model("sagemaker")
+
+
+@cache
+def paginated() -> frozenset[str]:
+    """The actions whose pages boto3 follows."""
+    loader = botocore.session.get_session().get_component("data_loader")
+    return frozenset(loader.load_service_model("sagemaker", "paginators-1")["pagination"])
+
+
+@cache
+def shape_of(call: str, side: str) -> Shape | None:
+    """The input or output of an action; None if there is no such action."""
+    if call not in model().operation_names:
+        return None
+    found: Shape = getattr(model().operation_model(call), f"{side}_shape")
+    return found
+
+
+def at(shape: Shape | None, path: str) -> Any:
+    """The shape at a path, through the items of lists; None where there is none."""
+    for part in path.split("."):
+        while shape is not None and shape.type_name == "list":
+            shape = shape.member
+        members = shape.members if shape is not None and shape.type_name == "structure" else {}
+        shape = members.get(part)
+    return shape
+
+
+def lacks(shape: Shape | None, *paths: str) -> list[str]:
+    """The paths that a shape does not have."""
+    return [path for path in paths if at(shape, path) is None]
+
+
+def faults(row: KindRow) -> list[str]:
+    """What the service model says otherwise than a kind's row."""
+    create = f"Create{row.prefix}Job{row.version}"
+    found = [
+        *lacks(shape_of(create, "input"), row.name_key),
+        *lacks(shape_of(create, "output"), row.arn_key),
+        *lacks(shape_of(row.describe_call, "input"), row.name_key),
+        *lacks(
+            shape_of(row.describe_call, "output"),
+            *(row.name_key, row.arn_key, row.status_key, row.start_key, row.end_key),
+        ),
+    ]
+    methods = (row.describe_call, row.describe_method), (row.list_call, row.list_method)
+    created = f"Create{row.prefix}Job", f"create_{row.sdk_noun}"
+    found += [method for call, method in (*methods, created) if xform_name(call) != method]
+    return [*found, *_in_lists(row), *_in_names(row), *_in_requests(row), *_in_rollup(row)]
+
+
+def _in_lists(row: KindRow) -> Iterator[str]:
+    yield from lacks(shape_of(row.list_call, "input"), *LISTED_BY)
+    listed = at(shape_of(row.list_call, "output"), row.list_rows)
+    yield from lacks(listed, row.name_key, row.arn_key, row.status_key, "CreationTime", row.end_key)
+    most = at(shape_of(row.list_call, "input"), "MaxResults")
+    if most is not None and most.metadata["max"] < PAGE:
+        yield "MaxResults"
+
+
+def _in_names(row: KindRow) -> Iterator[str]:
+    name = at(shape_of(f"Create{row.prefix}Job{row.version}", "input"), row.name_key)
+    if name is None or name.metadata["max"] != row.longest_name:
+        yield "longest_name"
+    arn = at(shape_of(row.describe_call, "output"), row.arn_key)
+    example = f"arn:aws:sagemaker:eu-west-1:111122223333:{row.arn_word}/nightly"
+    if arn is None or not re.fullmatch(arn.metadata["pattern"], example):
+        yield row.arn_word
+
+
+def _in_requests(row: KindRow) -> Iterator[str]:
+    """The parts of a request, which are those of the answer too."""
+    paths = [row.image] if row.image else []
+    if row.inputs:
+        item = f"{row.inputs.items}." if row.inputs.items else ""
+        paths += [f"{item}{row.inputs.address}"]
+        paths += [f"{item}{row.inputs.name_key}"] if row.inputs.items else []
+    paths += [f"{row.cluster}.{key}" for key in ("InstanceType", "InstanceCount") if row.cluster]
+    request = shape_of(f"Create{row.prefix}Job{row.version}", "input")
+    answer = shape_of(row.describe_call, "output")
+    yield from (*lacks(request, *paths), *lacks(answer, *paths))
+    if row.volumes is bool(lacks(request, f"{row.cluster}.VolumeSizeInGB")):
+        yield "volumes"
+    if row.in_steps is bool(lacks(answer, "SecondaryStatus", "SecondaryStatusTransitions")):
+        yield "in_steps"
+    definition = row.rollup.definition if row.rollup else None
+    section = at(request, definition) if definition else request
+    if section is None or row.required_key not in section.required_members:
+        yield row.required_key
+
+
+def _in_rollup(row: KindRow) -> Iterator[str]:
+    rollup = row.rollup
+    if rollup is None:
+        return
+    listed = rollup.child_list
+    yield from lacks(shape_of(listed.action, "input"), row.name_key)
+    if listed.action not in paginated():
+        yield listed.action
+    place = f"{listed.rows}.{listed.steps}" if listed.steps else listed.rows
+    jobs = shape_of(listed.action, "output")
+    yield from lacks(jobs, f"{place}.{listed.arn_key}", f"{place}.{listed.name_key}")
+    yield from _of_children(row, rollup)
+
+
+def _of_children(row: KindRow, rollup: RollUp) -> Iterator[str]:
+    kinds = [rollup.child_kind] if rollup.child_kind else BILLED_KINDS
+    for kind in kinds:
+        yield from lacks(shape_of(kind.row.describe_call, "output"), rollup.child_key)
+    if rollup.definition:
+        both = rollup.definition, f"{rollup.definition}s"
+        yield from lacks(shape_of(f"Create{row.prefix}Job", "input"), *both)
+        yield from lacks(shape_of(row.describe_call, "output"), *both)
+
+
+@pytest.mark.parametrize("kind", list(JobKind))
+def test_the_names_of_a_row_are_aws_s(kind: JobKind) -> None:
+    """Actions, their methods in boto3, keys of requests, answers and lists, and the ARN."""
+    assert faults(kind.row) == []
+
+
+def changed(whole: Any, **values: object) -> Any:
+    """A row, or a part of one, with other values."""
+    return replace(whole, **values)
+
+
+def misnamed(whole: Any, names: str) -> Iterator[tuple[str, Any]]:
+    """A row, or a part of one, with one of these names misspelled each time, if it has one."""
+    for name in names.split():
+        if (text := getattr(whole, name)) is not None:
+            yield name, changed(whole, **{name: f"{text}{WRONG}"})
+
+
+def wrong_rows(row: KindRow) -> Iterator[tuple[str, KindRow]]:
+    """The row with one wrong value each time, beside the name of what is wrong."""
+    yield from misnamed(row, "prefix sdk_noun version arn_word list_rows start_key end_key")
+    yield from misnamed(row, "required_key cluster image")
+    yield "longest_name", changed(row, longest_name=row.longest_name + 1)
+    yield "in_steps", changed(row, in_steps=not row.in_steps)
+    yield "volumes", changed(row, volumes=not row.volumes)
+    if row.inputs is not None:
+        for name, inputs in misnamed(row.inputs, "items name_key source"):
+            yield name, changed(row, inputs=inputs)
+    if row.rollup is not None:
+        for name, rollup in misnamed(row.rollup, "child_key definition"):
+            yield name, changed(row, rollup=rollup)
+        for name, listed in misnamed(row.rollup.child_list, "action rows steps arn_key name_key"):
+            yield name, changed(row, rollup=changed(row.rollup, child_list=listed))
+
+
+@pytest.mark.parametrize("kind", list(JobKind))
+def test_a_wrong_name_in_a_row_is_found(kind: JobKind) -> None:
+    """Whichever it is."""
+    assert [name for name, row in wrong_rows(kind.row) if not faults(row)] == []
