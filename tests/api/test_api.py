@@ -53,6 +53,20 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert done.stdout.strip() == ""
 
 
+def test_a_question_to_a_history_loads_no_command_line(scanned: Path) -> None:
+    code = (
+        "import sys, sageaudit\n"
+        f"with sageaudit.AuditHistory.open({str(scanned)!r}) as asked:\n"
+        "    assert asked.by('family', '2000-01-01')\n"
+        "loaded = {name.partition('.')[0] for name in sys.modules}\n"
+        "print(*sorted(loaded & {'boto3', 'click', 'rich'}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+    )
+    assert done.stdout.strip() == ""
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     """As of any module; the known ones are completed."""
     with pytest.raises(AttributeError, match="no attribute 'audits'"):
