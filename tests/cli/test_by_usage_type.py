@@ -1,5 +1,6 @@
 """`sageaudit by usage_type`: the bills of jobs in the words of Cost Explorer."""
 
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -8,10 +9,12 @@ import pytest
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.bill_document import LineDocument
 from sageaudit.queries.by import by
+from sageaudit.queries.changes import changes
 from sageaudit.queries.columns import columns_of
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question
 from sageaudit.queries.total import Total
+from sageaudit.queries.window import window
 from tests.adapters.history.entries import ended
 from tests.fakes.asked import NOW
 from tests.fakes.command_line import Run
@@ -80,6 +83,34 @@ def test_no_usage_type_has_a_part_of_what_was_avoidable() -> None:
     """Waste is of a job, not of a line: it is unknown, and not 0."""
     [row] = rows((line("compute", "USE1-Train:ml.m5.large", ""),)).values()
     assert (row.avoidable_usd, row.lost_usd, row.possible_usd, row.judged_usd) == (None,) * 4
+
+
+@pytest.mark.parametrize("columns", ["usage_type,month", "usage_type,day"])
+def test_nor_has_one_of_a_period(columns: str) -> None:
+    """In the period before it neither."""
+    with SqliteHistory() as history:
+        bill = {"lines": [line("compute", "USE1-Train:ml.m5.large", "")], "total_usd": Decimal(2)}
+        history.record(ended("job", NOW, bill=bill))
+        found = by(Lists(history, WINDOW), Question(WINDOW), columns_of(columns), today=TODAY)
+    [row] = [row for row in found if row.jobs]
+    assert (row.avoidable_usd, row.waste_usd, row.idle_usd) == (None,) * 3
+    assert row.before is None or row.before.avoidable_usd is None
+
+
+def test_a_change_of_a_usage_type_is_one_of_spend_alone() -> None:
+    """What was avoidable of it is unknown on both sides, also where there was nothing before."""
+    with SqliteHistory() as history:
+        for name, days in (("new", 1), ("old", 9)):
+            lines = [line("compute", f"USE1-Train:ml.{name}5.large", "")]
+            bill = {"lines": lines, "total_usd": Decimal(2)}
+            history.record(ended(name, NOW - timedelta(days=days), bill=bill))
+        span = window("7d", None, NOW)
+        [column] = columns_of("usage_type")
+        found = changes(Lists(history, span), Question(span), column, today=NOW.date())
+    assert {row.jobs for row in found} == {0, 1}
+    assert {(row.waste_usd, row.waste_before_usd, row.waste_change_usd) for row in found} == {
+        (None, None, None)
+    }
 
 
 def test_a_prefix_that_is_not_known_is_left_out_and_no_usage_type_is_invented() -> None:

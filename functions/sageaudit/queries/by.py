@@ -78,6 +78,8 @@ def by(
     length = length_of(columns)
     if length is not None:
         periods = ranked(_periods(lists, question, names, length, today, runs=runs), question.sort)
+        if SUMMED["usage_type"] in names:
+            periods = [*map(_of_usage, periods)]
         return [*with_shares(periods, "total_usd")] if names else periods
     groups = _grouped(lists, question, names, runs=runs)
     of_rules = _of_rules(question, names)
@@ -88,10 +90,16 @@ def by(
     rows = ranked(filter(_has_any, totals), question.sort)
     order = (Sort.WASTE if question.sort is Sort.NEWEST else question.sort).field
     if SUMMED["usage_type"] in names:
-        rows = [replace(row, of_usage=True) for row in rows]
+        rows = [*map(_of_usage, rows)]
         order = Sort.TOTAL.field if order in _OF_WHOLE_JOBS else order
     in_common = SUMMED["rule"] in names and order not in _OF_FINDINGS
     return rows if in_common or order.endswith("_percent") else [*with_shares(rows, order)]
+
+
+def _of_usage(row: Total) -> Total:
+    """The row of a usage type, and of the period before."""
+    before = row.before and replace(row.before, of_usage=True)
+    return replace(row, of_usage=True, before=before)
 
 
 def _of_rules(question: Question, names: Sequence[Column]) -> bool:

@@ -14,7 +14,7 @@ from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.job.family import shared_name
 from sageaudit.errors import BadUsage
 from sageaudit.queries.by import by, column_values
-from sageaudit.queries.columns import Column
+from sageaudit.queries.columns import SUMMED, Column
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import audited_days, first_covered, window_of
 from sageaudit.queries.question import Question
@@ -107,7 +107,7 @@ def changes(
     earlier = lists.within(window_before(lists.window))
     covered = covers_before(lists, question)
     now, before = (_by_name(of, question, column, today) for of in (lists, earlier))
-    none = Total(sums=Sums())
+    none = Total(sums=Sums(), of_usage=column is SUMMED["usage_type"])
     names = {*now, *(name for name, total in before.items() if covered or total.jobs)}
     older: set[Any] = set()
     if covered and now.keys() - before:
@@ -121,6 +121,7 @@ def changes(
             change=_direction(total, then, older=name in older, covered=covered),
             sums=total.sums,
             of_rules=total.of_rules,
+            of_usage=total.of_usage,
             before=then if covered else None,
         )
         found.append(row)

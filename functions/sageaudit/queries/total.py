@@ -341,7 +341,8 @@ def together(rows: Iterable[Total]) -> Total:
     """All rows as one."""
     each = [*rows]
     sums = added([row.sums for row in each])
-    return Total(sums=sums, of_rules=any(row.of_rules for row in each))
+    of_rules = any(row.of_rules for row in each)
+    return Total(sums=sums, of_rules=of_rules, of_usage=any(row.of_usage for row in each))
 
 
 def _share(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
