@@ -32,9 +32,9 @@ from sageaudit.workflows.audit.judge import audit_job
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.recordings import run as recorded_audits
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
-from tests.labelled.expert import Scenario
+from tests.labelled.expert import ExpertJob, expert_jobs
 from tests.labelled.machine import Json
-from tests.labelled.story import FAMILY, ONE, SEARCH, Story, collected, of_kind
+from tests.labelled.story import FAMILY, ONE, SEARCH, Story, of_kind
 
 SEEDS = {ONE: (1, 2, 3, 4, 5), FAMILY: (1, 2), SEARCH: (1, 2)}
 """Each story happens on several days: other lengths, strengths and noise."""
@@ -122,18 +122,12 @@ def of_story(story: Story, seed: int) -> AuditDocument:
 
 
 @cache
-def scenarios() -> tuple[Scenario, ...]:
-    """Every job and family that an expert judged: the `SCENARIOS` of the modules in `experts/`."""
-    return tuple(sorted(collected("experts", "SCENARIOS"), key=lambda one: one.is_family))
-
-
-@cache
-def of_scenario(name: str) -> tuple[AuditDocument, ...]:
+def of_expert_job(name: str) -> tuple[AuditDocument, ...]:
     """The documents of an expert's job, or of a family's runs in their order."""
-    [one] = [one for one in scenarios() if one.name == name]
-    if one.is_family:
-        return tuple(audited_in_turn(one.recordings))
-    return (audited_file(one.recordings[0]),)
+    [job] = [job for job in expert_jobs() if job.name == name]
+    if job.is_family:
+        return tuple(audited_in_turn(job.recordings))
+    return (audited_file(job.recordings[0]),)
 
 
 class LabelledJob(Struct, frozen=True):
@@ -186,16 +180,14 @@ def of_experts() -> tuple[LabelledJob, ...]:
 
     Where any one of several rules will do, those that spoke are right, and none missed it alone.
     """
-    return tuple(map(_judged, scenarios()))
+    return tuple(map(_judged, expert_jobs()))
 
 
-def _judged(one: Scenario) -> LabelledJob:
-    last = of_scenario(one.name)[-1]
+def _judged(job: ExpertJob) -> LabelledJob:
+    last = of_expert_job(job.name)[-1]
     said = {finding["rule"] for finding in last["findings"] if not finding["subsumed_by"]}
-    must = {topic for topic in one.expert.must_say if isinstance(topic, str)}
-    any_one = {
-        rule for topic in one.expert.must_say if not isinstance(topic, str) for rule in topic
-    }
-    truths = dict.fromkeys(one.expert.must_not_say, False)
+    must = {topic for topic in job.must_say if isinstance(topic, str)}
+    any_one = {rule for topic in job.must_say if not isinstance(topic, str) for rule in topic}
+    truths = dict.fromkeys(job.must_not_say, False)
     truths |= dict.fromkeys(must | any_one & said, True)
-    return LabelledJob(one.name, one.story, last, truths, frozenset(truths) | any_one)
+    return LabelledJob(job.name, job.what_happened, last, truths, frozenset(truths) | any_one)

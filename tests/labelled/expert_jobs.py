@@ -9,8 +9,8 @@ from msgspec import Struct
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.bill.finding import Bucket
-from tests.labelled.audits import of_scenario, scenarios
-from tests.labelled.expert import Range, Scenario
+from tests.labelled.audits import of_expert_job
+from tests.labelled.expert import ExpertJob, Range, expert_jobs
 
 _CENT = Decimal("0.01")
 
@@ -68,16 +68,16 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
         "a start may wait for capacity: ten minutes are taken off for each; the upper end has all",
     ),
 }
-"""By scenario: the points in which the audit differs from the expert, and why."""
+"""By job: the points in which the audit differs from the expert, and why."""
 
 
 class Compared(Struct, frozen=True):
     """One job, or one family's runs in their order, with their audits beside the expert's verdict.
 
-    The verdict is on the last run; `summed_usd` bounds the waste of all of a family's runs.
+    The verdict is on the last run; `all_runs_usd` bounds the waste of all of a family's runs.
     """
 
-    scenario: Scenario
+    job: ExpertJob
     documents: tuple[AuditDocument, ...]
 
     @property
@@ -88,12 +88,12 @@ class Compared(Struct, frozen=True):
     @property
     def wasted_usd(self) -> Range | None:
         """Avoidable and lost dollars as the expert bounds them, of all runs."""
-        expert, summed_usd = self.scenario.expert, self.scenario.summed_usd
-        if summed_usd or expert.together_usd:
-            return summed_usd or expert.together_usd
-        if expert.wasted_usd is None or expert.lost_usd is None:
+        job = self.job
+        if job.all_runs_usd or job.avoidable_and_lost_usd:
+            return job.all_runs_usd or job.avoidable_and_lost_usd
+        if job.avoidable_usd is None or job.lost_usd is None:
             return None
-        (low, high), (lost_low, lost_high) = expert.wasted_usd, expert.lost_usd
+        (low, high), (lost_low, lost_high) = job.avoidable_usd, job.lost_usd
         return low + lost_low, high + lost_high
 
     @property
@@ -112,28 +112,28 @@ class Compared(Struct, frozen=True):
         return tuple(self._points())
 
     def _points(self) -> Iterator[str]:
-        expert, document = self.scenario.expert, self.document
+        job, document = self.job, self.document
         dollars = {
-            "avoidable": (document["avoidable_usd"], expert.wasted_usd),
-            "lost": (document["lost_usd"], expert.lost_usd),
-            "together": (_counted(document), expert.together_usd),
-            "family": (self.counted_usd, self.scenario.summed_usd),
+            "avoidable": (document["avoidable_usd"], job.avoidable_usd),
+            "lost": (document["lost_usd"], job.lost_usd),
+            "together": (_counted(document), job.avoidable_and_lost_usd),
+            "family": (self.counted_usd, job.all_runs_usd),
         }
         yield from (point for point, (usd, ends) in dollars.items() if not _within(usd, ends))
-        if document["judged"] != expert.judged:
+        if document["judged"] != job.judged:
             yield "judged"
         if not self._idle_agrees():
             yield "idle"
         said = {finding["rule"] for finding in document["findings"]}
-        wanted = ({topic} if isinstance(topic, str) else topic for topic in expert.must_say)
+        wanted = ({topic} if isinstance(topic, str) else topic for topic in job.must_say)
         if not all(said & topic for topic in wanted):
             yield "says"
-        if self.told & set(expert.must_not_say):
+        if self.told & set(job.must_not_say):
             yield "noise"
 
     def _idle_agrees(self) -> bool:
         """Hours within the bounds, or neither side has any; a roll-up's are its children's."""
-        idle, expected = self.document["idle_capacity"], self.scenario.expert.idle_hours
+        idle, expected = self.document["idle_capacity"], self.job.idle_hours
         if idle is None or expected is None:
             return idle is expected or self.document["rollup"]
         return _within(idle["idle"], expected)
@@ -169,13 +169,13 @@ def _within(value: Decimal | None, ends: Range | None) -> bool:
 @cache
 def compared(name: str) -> Compared:
     """A job or family with its audits."""
-    [scenario] = [one for one in scenarios() if one.name == name]
-    return Compared(scenario, of_scenario(name))
+    [job] = [job for job in expert_jobs() if job.name == name]
+    return Compared(job, of_expert_job(name))
 
 
 def all_compared() -> list[Compared]:
     """Every one of them."""
-    return [compared(one.name) for one in scenarios()]
+    return [compared(job.name) for job in expert_jobs()]
 
 
 class Recall(Struct, frozen=True):
@@ -219,7 +219,7 @@ def table() -> str:
         bill = "?" if None in bills else f"{sum(filter(None, bills)):.2f}"
         shown = "not known" if truth is None else f"{truth[0]:.2f} to {truth[1]:.2f}"
         lines.append(
-            f"{one.scenario.name:<48}{bill:>10}{one.counted_usd:>10.2f}{one.most_usd:>10.2f}"
+            f"{one.job.name:<48}{bill:>10}{one.counted_usd:>10.2f}{one.most_usd:>10.2f}"
             f"{shown:>24}  {points}".rstrip()
         )
         if truth is not None:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from msgspec import Struct
@@ -62,22 +61,12 @@ class Story(Struct, frozen=True):
 @cache
 def labelled() -> tuple[Story, ...]:
     """Every story: the `STORIES` of the modules in `stories/`, which is the only list."""
-    return collected("stories", "STORIES")
-
-
-@cache
-def collected(folder: str, name: str) -> tuple[Any, ...]:
-    """What the modules of a folder have under a name, in the order of theirs; no name is twice."""
-    found = [one for module in _modules(folder) for one in getattr(module, name)]
-    names = [one.name for one in found]
-    assert len(set(names)) == len(names), "two stories have one name"
-    return tuple(found)
-
-
-def _modules(folder: str) -> list[ModuleType]:
-    path = str(Path(__file__).parent / folder)
-    names = sorted(info.name for info in pkgutil.iter_modules([path]))
-    return [importlib.import_module(f"tests.labelled.{folder}.{name}") for name in names]
+    folder = str(Path(__file__).parent / "stories")
+    names = sorted(info.name for info in pkgutil.iter_modules([folder]))
+    modules = [importlib.import_module(f"tests.labelled.stories.{name}") for name in names]
+    found = tuple(story for module in modules for story in module.STORIES)
+    assert len({story.name for story in found}) == len(found), "two stories have one name"
+    return found
 
 
 def of_kind(*kinds: str) -> tuple[Story, ...]:

@@ -24,13 +24,12 @@ from tests.labelled import confusion, simulated
 from tests.labelled.audits import (
     audited_file,
     audited_in_turn,
-    of_scenario,
+    of_expert_job,
     of_stories,
     rules,
-    scenarios,
 )
 from tests.labelled.confusion import JudgedRule, below_the_bar, of_story_jobs, recorded
-from tests.labelled.expert import Scenario
+from tests.labelled.expert import ExpertJob, expert_jobs
 from tests.labelled.expert_jobs import DISAGREED, compared, recall
 from tests.labelled.machine import alike
 from tests.labelled.stories.families import USUAL
@@ -39,7 +38,7 @@ from tests.labelled.story import BUSY_A10G, FAMILY, ONE, of_kind, runs
 from tests.labelled.track_records import track_records
 from tools.pages.track_record import FILE, measured, section, to_text
 
-EXPERTS = [one.name for one in scenarios()]
+EXPERTS = [job.name for job in expert_jobs()]
 TOO_MUCH = Decimal("1.05")
 AT_MOST_PERCENT = 10
 """Of the healthy jobs of a kind: our choice. The rules that speak of fewer are right elsewhere."""
@@ -111,7 +110,7 @@ def test_a_job_is_judged_as_an_expert_would(name: str) -> None:
     than was wasted: missing waste is a gap, inventing it is what users never forgive.
     """
     one, (points, _) = compared(name), DISAGREED.get(name, ((), ""))
-    assert one.differs == points, one.scenario.expert.says
+    assert one.differs == points, one.job.expert_says
     if one.wasted_usd is not None:
         assert one.counted_usd <= one.wasted_usd[1] * TOO_MUCH + 1
 
@@ -149,18 +148,17 @@ def test_a_page_shows_a_job_where_the_rule_speaks_and_one_where_it_is_silent() -
         assert record.silent.job in shown
 
 
-def is_healthy(scenario: Scenario) -> bool:
+def is_healthy(job: ExpertJob) -> bool:
     """Has the expert nothing to say of the one job, and no dollars?"""
-    expert = scenario.expert
-    if scenario.is_family or expert.must_say or not expert.wasted_usd or not expert.lost_usd:
+    if job.is_family or job.must_say or not job.avoidable_usd or not job.lost_usd:
         return False
-    most = (scenario.bill_usd or 0) * NOTHING_PERCENT / 100
-    return expert.wasted_usd[1] <= most and expert.lost_usd[1] == 0
+    most = (job.bill_usd or 0) * NOTHING_PERCENT / 100
+    return job.avoidable_usd[1] <= most and job.lost_usd[1] == 0
 
 
 def healthy() -> Iterator[AuditDocument]:
     """The audits of all healthy labelled jobs under the shipped rules; of a roll-up its jobs."""
-    documents = [of_scenario(one.name)[0] for one in scenarios() if is_healthy(one)]
+    documents = [of_expert_job(job.name)[0] for job in expert_jobs() if is_healthy(job)]
     documents += [audited_file(one.tell(1)[0]) for one in of_kind(ONE) if not one.wasteful]
     fine = {f"{one.name} 1" for one in of_kind(FAMILY) if not one.wasteful}
     documents += [job.document for job in of_stories() if job.name in fine]
