@@ -1,6 +1,6 @@
 """A spot run that is interrupted again and again."""
 
-from tests.labelled.machine import Phase, Plot, Shown, alike
+from tests.labelled.machine import Phase, Plot, alike, idle
 from tests.labelled.story import story
 
 
@@ -9,11 +9,11 @@ def taken(*spans: tuple[str, int], billed_min: int) -> Plot:
     phases = tuple(Phase(status, 60 * minutes) for status, minutes in spans)
     return Plot(
         "ml.g4dn.xlarge",
-        alike(1, Shown(1, 0, 0, 0, 0, gone=True)),
+        alike(1, idle(1)),
         phases=phases,
         billable=60 * billed_min,
         describe={"EnableManagedSpotTraining": True},
-        edit=lambda series: [],
+        has_metrics=False,
     )
 
 
