@@ -28,7 +28,7 @@ def names() -> list[str]:
 
 
 def audited(name: str) -> AuditDocument:
-    """The audit of one of them; a story is told for its first day."""
+    """The audit of one of them; a story is shown on its first day."""
     for story in labelled():
         if story.name == name:
             return of_story(story, 1)
@@ -36,10 +36,10 @@ def audited(name: str) -> AuditDocument:
 
 
 def recordings(name: str) -> list[Json]:
-    """The runs of one of them in their order; a story is told for its first day."""
+    """The runs of one of them in their order; a story is shown on its first day."""
     for story in labelled():
         if story.name == name:
-            return story.tell(1)
+            return story.recordings(1)
     [job] = [job for job in expert_jobs() if job.name == name]
     return job.recordings
 

@@ -117,8 +117,8 @@ def audited_file(recorded: Json) -> AuditDocument:
 @cache
 def of_story(story: Story, seed: int) -> AuditDocument:
     """The document of a story's last job: of one job with every rule on."""
-    told = story.tell(seed)
-    return document(audit(told[0])) if story.kind == ONE else audited_in_turn(told)[-1]
+    recordings = story.recordings(seed)
+    return document(audit(recordings[0])) if story.kind == ONE else audited_in_turn(recordings)[-1]
 
 
 @cache
@@ -170,7 +170,7 @@ def _labelled(story: Story, seed: int) -> LabelledJob:
         story.name.replace("-", " "),
         of_story(story, seed),
         truths,
-        story.wasteful | story.either | story.fine,
+        story.must_find | story.may_find | story.must_not_find,
     )
 
 

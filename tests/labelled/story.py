@@ -1,8 +1,7 @@
 """Physical stories with their truth: what happened in the job, and what a person would say of it.
 
-`wasteful` names what is true of the story by the way it is built; `either` what could be said with
-as much right as not. All else would be a false alarm. A story has one job, the runs of a family in
-their order, or a tuning job with its trials; what is true is true of the last one.
+A story has one job, the runs of a family in their order, or a tuning job with its trials; what is
+true is true of the last one. Any rule that a story does not name would be a false alarm.
 """
 
 import importlib
@@ -39,21 +38,24 @@ ONE, FAMILY, SEARCH = "job", "family", "search"
 
 
 class Story(Struct, frozen=True):
-    """One story. `tell` makes its recordings in the order in which they ended, for a seed."""
+    """One story."""
 
     name: str
-    tell: Callable[[int], list[Json]]
-    wasteful: frozenset[str] = frozenset()
-    either: frozenset[str] = frozenset()
-    fine: frozenset[str] = frozenset()
-    """Rules that this story is about, and that must not speak."""
+    recordings: Callable[[int], list[Json]]
+    """For a seed, in the order in which the jobs ended."""
+    must_find: frozenset[str] = frozenset()
+    """Rules that are true of it by the way it is built."""
+    may_find: frozenset[str] = frozenset()
+    """Rules that may find it with as much right as not."""
+    must_not_find: frozenset[str] = frozenset()
+    """Rules that it is about, and that must be silent."""
     kind: str = ONE
 
     def truth(self, rule: str) -> bool | None:
-        """True, False, or None where both would be right."""
-        if rule in self.wasteful:
+        """True, False, or None if both would be right."""
+        if rule in self.must_find:
             return True
-        if rule in self.either or (rule in TRIALS and rule not in self.fine):
+        if rule in self.may_find or (rule in TRIALS and rule not in self.must_not_find):
             return None
         return False
 
@@ -77,20 +79,22 @@ def of_kind(*kinds: str) -> tuple[Story, ...]:
 def story(
     name: str,
     plot: Plot | Batchwork,
-    *wasteful: str,
-    either: Sequence[str] = (),
-    fine: Sequence[str] = (),
-    also: Json | None = None,
+    *,
+    must_find: Sequence[str] = (),
+    may_find: Sequence[str] = (),
+    must_not_find: Sequence[str] = (),
 ) -> Story:
-    """A job's story; `also` adds to the recording."""
+    """A job's story."""
     named = replace(plot, name=name)
 
-    def tell(seed: int) -> list[Json]:
+    def recordings(seed: int) -> list[Json]:
         if isinstance(named, Batchwork):
             return [batchwork(named, seed)]
-        return [training(_varied(named, seed), seed) | (also or {})]
+        return [training(_varied(named, seed), seed)]
 
-    return Story(name, tell, frozenset(wasteful), frozenset(either), frozenset(fine))
+    return Story(
+        name, recordings, frozenset(must_find), frozenset(may_find), frozenset(must_not_find)
+    )
 
 
 def _varied(plot: Plot, seed: int) -> Plot:
@@ -102,7 +106,7 @@ def _varied(plot: Plot, seed: int) -> Plot:
     dice = random.Random(f"{plot.name} on day {seed}")
     factor, much = dice.uniform(0.85, 1.25), dice.uniform(0.92, 1.06)
     hosts: tuple[Host, ...] = tuple(
-        tuple(_more_or_less(doing, factor, much, plot.instance) for doing in _doings(host))
+        tuple(_more_or_less(doing, factor, much, plot.instance) for doing in host)
         for host in plot.hosts
     )
     downloading_s, uploading_s = (
@@ -111,10 +115,6 @@ def _varied(plot: Plot, seed: int) -> Plot:
     return replace(
         plot, hosts=hosts, downloading_s=downloading_s, uploading_s=uploading_s, missing_share=0.02
     )
-
-
-def _doings(host: Host) -> list[Doing]:
-    return [doing for doing in host if isinstance(doing, Doing)]
 
 
 def _more_or_less(doing: Doing, factor: float, much: float, instance: str) -> Doing:
@@ -139,17 +139,18 @@ def runs(plots: Sequence[Plot], seed: int, *, every: timedelta) -> list[Json]:
 def family(
     name: str,
     plots: Sequence[Plot],
-    *wasteful: str,
+    *,
     every: timedelta = timedelta(hours=8),
-    either: Sequence[str] = (),
+    must_find: Sequence[str] = (),
+    may_find: Sequence[str] = (),
 ) -> Story:
     """A family's story: the jobs share their name, but for its number."""
     named = [replace(plot, name=name) for plot in plots]
 
-    def tell(seed: int) -> list[Json]:
+    def recordings(seed: int) -> list[Json]:
         return runs(named, seed, every=every)
 
-    return Story(name, tell, frozenset(wasteful), frozenset(either), kind=FAMILY)
+    return Story(name, recordings, frozenset(must_find), frozenset(may_find), kind=FAMILY)
 
 
 def sweep(
@@ -197,27 +198,35 @@ def sweep(
 def tuning(
     name: str,
     objectives: Sequence[float | None],
-    *wasteful: str,
-    either: Sequence[str] = (),
-    fine: Sequence[str] = (),
+    *,
+    must_find: Sequence[str] = (),
+    may_find: Sequence[str] = (),
+    must_not_find: Sequence[str] = (),
     **config: Any,
 ) -> Story:
-    """A tuning job's story."""
+    """A tuning job's story; `config` adds to its configuration."""
     failed = sum(value is None for value in objectives)
     counters = {"Completed": len(objectives) - failed, "NonRetryableError": failed}
 
-    def tell(seed: int) -> list[Json]:
+    def recordings(seed: int) -> list[Json]:
         return sweep(seed, objectives, counters, **config)
 
-    return Story(name, tell, frozenset(wasteful), frozenset(either), frozenset(fine), SEARCH)
+    return Story(
+        name,
+        recordings,
+        frozenset(must_find),
+        frozenset(may_find),
+        frozenset(must_not_find),
+        kind=SEARCH,
+    )
 
 
-def swinging(times: int, *doings: Doing) -> tuple[Doing, ...]:
+def repeated(times: int, *doings: Doing) -> tuple[Doing, ...]:
     """The same minutes over and over."""
     return doings * times
 
 
-def falling(points: int, still: int, level: float = 0.3) -> list[float | None]:
+def falling_loss(points: int, still: int, level: float = 0.3) -> list[float | None]:
     """A loss that falls to its level and stays there for the last `still` points."""
     steps = points - still
     return [
@@ -226,7 +235,8 @@ def falling(points: int, still: int, level: float = 0.3) -> list[float | None]:
     ]
 
 
-BUSY_A10G = Doing(150, cores=2.6, gpus=(0.92,), gib=9, gpu_gib=(20.0,))
-BUSY_T4 = Doing(150, cores=2.2, gpus=(0.9,), gib=9, gpu_gib=(13.0,))
-BUSY_CPU = Doing(120, cores=14.2, gib=42)
+BUSY_A10G = Doing(minutes=150, cores=2.6, gpus=(0.92,), gib=9, gpu_gib=(20.0,))
+BUSY_T4 = Doing(minutes=150, cores=2.2, gpus=(0.9,), gib=9, gpu_gib=(13.0,))
+BUSY_CPU = Doing(minutes=120, cores=14.2, gib=42)
 LONG_T4 = replace(BUSY_T4, minutes=320)
+FOUR_BUSY_A10G = Doing(minutes=130, cores=30, gpus=(0.9,) * 4, gib=120, gpu_gib=(20.0,) * 4)

@@ -159,8 +159,8 @@ def is_healthy(job: ExpertJob) -> bool:
 def healthy() -> Iterator[AuditDocument]:
     """The audits of all healthy labelled jobs under the shipped rules; of a roll-up its jobs."""
     documents = [of_expert_job(job.name)[0] for job in expert_jobs() if is_healthy(job)]
-    documents += [audited_file(one.tell(1)[0]) for one in of_kind(ONE) if not one.wasteful]
-    fine = {f"{one.name} 1" for one in of_kind(FAMILY) if not one.wasteful}
+    documents += [audited_file(one.recordings(1)[0]) for one in of_kind(ONE) if not one.must_find]
+    fine = {f"{one.name} 1" for one in of_kind(FAMILY) if not one.must_find}
     documents += [job.document for job in of_stories() if job.name in fine]
     for document in documents:
         yield from (document["children"] or ()) if document["rollup"] else (document,)

@@ -41,7 +41,7 @@ def told_runs(name: str) -> list[Json]:
     """The recordings of a story."""
     if name == HALF_ASLEEP:
         return [training(Plot("ml.g5.8xlarge", alike(1, _HALF_ASLEEP), name="half-asleep"), 1)]
-    return next(story for story in labelled() if story.name == name).tell(1)
+    return next(story for story in labelled() if story.name == name).recordings(1)
 
 
 def remembered(audit: Audit) -> AuditSummary:
@@ -176,7 +176,7 @@ SWEEPS: dict[str, tuple[list[float | None], Json]] = {
 def searched(name: str) -> list[Json]:
     """A tuning job with its trials, the tuning job's own answer last."""
     if name not in SWEEPS:
-        return next(story for story in labelled() if story.name == name).tell(1)
+        return next(story for story in labelled() if story.name == name).recordings(1)
     objectives, config = SWEEPS[name]
     return sweep(1, objectives, {"Completed": len(objectives)}, **config)
 

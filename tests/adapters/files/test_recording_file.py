@@ -55,7 +55,7 @@ def live(made: Recording, as_of: datetime | None = None) -> Recording:
 @pytest.mark.parametrize("story", of_kind(ONE), ids=lambda story: story.name)
 def test_the_hints_of_a_story_survive_without_its_settings(story: Any) -> None:
     """Hyperparameters, environment and arguments are gone; the job that rules see is the same."""
-    made = live(recording.of_document(story.tell(1)[0]))
+    made = live(recording.of_document(story.recordings(1)[0]))
     text = recording_file.text_of(recording_file.document_of(made))
     assert "HyperParameters" not in text
     assert '"Environment"' not in text

@@ -8,10 +8,20 @@ _ENCRYPTED = {"EnableInterContainerTrafficEncryption": True}
 _PLAIN = {"EnableInterContainerTrafficEncryption": False}
 
 STORIES = (
-    story("two-hosts-encrypt-every-gradient",
-        Plot("ml.g5.xlarge", alike(2, replace(BUSY_A10G, minutes=90)), describe=_ENCRYPTED),
-        "requirement-not-met"),
-    story("two-hosts-send-their-gradients-as-they-are",
-        Plot("ml.g5.xlarge", alike(2, replace(BUSY_A10G, minutes=90)), describe=_PLAIN),
-        fine=("requirement-not-met",)),
-)  # fmt: skip
+    story(
+        "two-hosts-encrypt-every-gradient",
+        Plot(
+            instance="ml.g5.xlarge",
+            hosts=alike(2, replace(BUSY_A10G, minutes=90)),
+            describe=_ENCRYPTED,
+        ),
+        must_find=("requirement-not-met",),
+    ),
+    story(
+        "two-hosts-send-their-gradients-as-they-are",
+        Plot(
+            instance="ml.g5.xlarge", hosts=alike(2, replace(BUSY_A10G, minutes=90)), describe=_PLAIN
+        ),
+        must_not_find=("requirement-not-met",),
+    ),
+)
