@@ -80,8 +80,11 @@ PARTS = {
     },
 }
 """By rule: a part of its sentence, and the expert's word for that."""
-AS_MISSING = {("request-conflict", "VolumeSizeInGB is missing"), ("request-conflict", "neither"),
-              ("request-conflict", "no instance type")}  # fmt: skip
+AS_MISSING = {
+    ("request-conflict", "VolumeSizeInGB is missing"),
+    ("request-conflict", "neither"),
+    ("request-conflict", "no instance type"),
+}
 """What the expert counts as a missing parameter: AWS's model requires it in words only."""
 FAULTS = {
     "unknown-parameter": "unknown",

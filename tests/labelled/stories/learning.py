@@ -7,8 +7,10 @@ from tests.labelled.machine import Plot, alike
 from tests.labelled.story import BUSY_A10G, falling_loss, story
 
 HOSTS = alike(1, replace(BUSY_A10G, minutes=200))
-FALLING_TO_THE_END = [2.2 - 0.009 * step for step in range(180)]
-RISING_LATE = [0.6 + 0.15 * (1 - math.cos(math.pi * step / 180)) for step in range(180)]
+FALLING_TO_THE_END: list[float | None] = [2.2 - 0.009 * step for step in range(180)]
+RISING_LATE: list[float | None] = [
+    0.6 + 0.15 * (1 - math.cos(math.pi * step / 180)) for step in range(180)
+]
 
 STORIES = (
     story(
