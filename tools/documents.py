@@ -29,10 +29,10 @@ def documents() -> Iterator[tuple[str, AuditDocument]]:
     """Names and documents: recordings, stories of each day, experts' jobs, simulated jobs."""
     for one in recorded.everything():
         yield f"recorded/{one.file}", one.document
-    for job in audits.of_stories():
+    for job in audits.story_jobs():
         yield f"story/{job.name}", job.document
     for expert_job in expert_jobs():
-        for number, document in enumerate(audits.of_expert_job(expert_job.name)):
+        for number, document in enumerate(audits.expert_documents(expert_job.name)):
             yield f"expert/{expert_job.name}/{number}", document
     for case in simulated.cases():
         for number, document in enumerate(simulated.documents(case)):

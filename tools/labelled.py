@@ -16,7 +16,7 @@ from rich.console import Console
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.terminal.render import render
-from tests.labelled.audits import of_expert_job, of_story
+from tests.labelled.audits import expert_documents, story_document
 from tests.labelled.expert import expert_jobs
 from tests.labelled.machine import Json
 from tests.labelled.story import labelled
@@ -31,8 +31,8 @@ def audited(name: str) -> AuditDocument:
     """The audit of one of them; a story is shown on its first day."""
     for story in labelled():
         if story.name == name:
-            return of_story(story, 1)
-    return of_expert_job(name)[-1]
+            return story_document(story, 1)
+    return expert_documents(name)[-1]
 
 
 def recordings(name: str) -> list[Json]:

@@ -87,7 +87,7 @@ STORY = '''"""$mark: what happened in the job, without this project's thresholds
 
 from sageaudit.structs import replace
 
-from tests.labelled.machine import SKLEARN, Plot, alike
+from tests.labelled.machine import SKLEARN, Plot, one_host
 from tests.labelled.story import BUSY_CPU, story
 
 FULL = replace(BUSY_CPU, disk=80)
@@ -99,7 +99,7 @@ STORIES = (
         "a-story-of-$name",
         Plot(
             instance="ml.m5.4xlarge",
-            hosts=alike(1, FULL),
+            hosts=one_host(FULL),
             image=SKLEARN,
             volume_gb=13_000,
         ),
@@ -108,7 +108,7 @@ STORIES = (
     ),
     story(
         "a-story-without-$name",
-        Plot(instance="ml.m5.4xlarge", hosts=alike(1, BUSY_CPU), image=SKLEARN),
+        Plot(instance="ml.m5.4xlarge", hosts=one_host(BUSY_CPU), image=SKLEARN),
         must_not_find=("$name",),
     ),
 )

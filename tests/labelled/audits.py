@@ -34,7 +34,7 @@ from sageaudit.workflows.recordings import run as recorded_audits
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
 from tests.labelled.expert import ExpertJob, expert_jobs
 from tests.labelled.machine import Json
-from tests.labelled.story import FAMILY, ONE, SEARCH, Story, of_kind
+from tests.labelled.story import FAMILY, ONE, SEARCH, Story, stories_of_kind
 
 SEEDS = {ONE: (1, 2, 3, 4, 5), FAMILY: (1, 2), SEARCH: (1, 2)}
 """Each story happens on several days: other lengths, strengths and noise."""
@@ -76,7 +76,7 @@ class RecordedMetrics(Struct, frozen=True):
         return measure(job, self.series.get(job.name, ()), packaged.types(), absent=_ABSENT)
 
 
-def audited_in_turn(recordings: Iterable[Json]) -> list[AuditDocument]:
+def audit_in_turn(recordings: Iterable[Json]) -> list[AuditDocument]:
     """The documents of all, audited in their order as the Lambda would, by the shipped rules."""
     read = [recording.of_document(one) for one in recordings]
     named = [(*_name(one.describe), one) for one in read]
@@ -106,7 +106,7 @@ def _ends(answer: Mapping[str, object]) -> Iterator[datetime]:
             yield datetime.fromisoformat(str(value))
 
 
-def audited_file(recorded: Json) -> AuditDocument:
+def audit_file(recorded: Json) -> AuditDocument:
     """As the command line audits the file, by the shipped rules."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "job.json"
@@ -115,19 +115,19 @@ def audited_file(recorded: Json) -> AuditDocument:
 
 
 @cache
-def of_story(story: Story, seed: int) -> AuditDocument:
+def story_document(story: Story, seed: int) -> AuditDocument:
     """The document of a story's last job: of one job with every rule on."""
     recordings = story.recordings(seed)
-    return document(audit(recordings[0])) if story.kind == ONE else audited_in_turn(recordings)[-1]
+    return document(audit(recordings[0])) if story.kind == ONE else audit_in_turn(recordings)[-1]
 
 
 @cache
-def of_expert_job(name: str) -> tuple[AuditDocument, ...]:
+def expert_documents(name: str) -> tuple[AuditDocument, ...]:
     """The documents of an expert's job, or of a family's runs in their order."""
     [job] = [job for job in expert_jobs() if job.name == name]
     if job.is_family:
-        return tuple(audited_in_turn(job.recordings))
-    return (audited_file(job.recordings[0]),)
+        return tuple(audit_in_turn(job.recordings))
+    return (audit_file(job.recordings[0]),)
 
 
 class LabelledJob(Struct, frozen=True):
@@ -143,7 +143,7 @@ class LabelledJob(Struct, frozen=True):
     named: frozenset[str]
 
     @property
-    def told(self) -> frozenset[str]:
+    def reported_rules(self) -> frozenset[str]:
         """The rules that stand: one whose story another one tells is not said."""
         return frozenset(
             finding["rule"]
@@ -153,12 +153,12 @@ class LabelledJob(Struct, frozen=True):
 
 
 @cache
-def of_stories() -> tuple[LabelledJob, ...]:
+def story_jobs() -> tuple[LabelledJob, ...]:
     """Each story on every of its days, those of one job first."""
     return tuple(
         _labelled(story, seed)
         for kind in (ONE, FAMILY, SEARCH)
-        for story in of_kind(kind)
+        for story in stories_of_kind(kind)
         for seed in SEEDS[kind]
     )
 
@@ -168,14 +168,14 @@ def _labelled(story: Story, seed: int) -> LabelledJob:
     return LabelledJob(
         f"{story.name} {seed}",
         story.name.replace("-", " "),
-        of_story(story, seed),
+        story_document(story, seed),
         truths,
         story.must_find | story.may_find | story.must_not_find,
     )
 
 
 @cache
-def of_experts() -> tuple[LabelledJob, ...]:
+def expert_judged_jobs() -> tuple[LabelledJob, ...]:
     """The jobs that an expert judged in dollars: what must, and must not, be said.
 
     Where any one of several rules will do, those that spoke are right, and none missed it alone.
@@ -184,7 +184,7 @@ def of_experts() -> tuple[LabelledJob, ...]:
 
 
 def _judged(job: ExpertJob) -> LabelledJob:
-    last = of_expert_job(job.name)[-1]
+    last = expert_documents(job.name)[-1]
     said = {finding["rule"] for finding in last["findings"] if not finding["subsumed_by"]}
     must = {topic for topic in job.must_say if isinstance(topic, str)}
     any_one = {rule for topic in job.must_say if not isinstance(topic, str) for rule in topic}

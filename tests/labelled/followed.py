@@ -26,7 +26,7 @@ from sageaudit.domain.bill.finding import Finding, Parameter, Scalar
 from sageaudit.output.fixes.ways import ELEMENT_NAMES
 from tests.fakes import request
 from tests.labelled.machine import Json, machine
-from tests.labelled.tape import Line, Tape, put_together, taken_apart
+from tests.labelled.tape import Line, Tape, put_together, take_apart
 
 _NUMBER = re.compile(r"\d+")
 _STEP = re.compile(r"(\w+)(?:\[(.+)\])?\Z")
@@ -65,9 +65,9 @@ def ways(finding: Finding) -> Iterator[Way]:
             yield Way(name, fix, None if isinstance(last, SetType | SetCount) else last)
 
 
-def followed(recorded: Json, taken: Iterable[Way], *, later: timedelta) -> Json:
+def next_recording(recorded: Json, taken: Iterable[Way], *, later: timedelta) -> Json:
     """The recording of the next run, so much later, in which these ways were gone together."""
-    tape = taken_apart(recorded)
+    tape = take_apart(recorded)
     for way in taken:
         change = way.change or _moved(tape, way.fix)
         HAPPENS.get(way.rule, changed)(tape, change, way.fix)

@@ -174,8 +174,13 @@ class Plot(Struct, frozen=True):
         return self.span_s if share is None else int(self.span_s * share)
 
 
-def alike(hosts: int, *doings: Doing) -> tuple[Host, ...]:
-    """This many hosts that all do the same, one doing after the other."""
+def one_host(*doings: Doing) -> tuple[Host, ...]:
+    """A host that does one thing after the other."""
+    return (doings,)
+
+
+def identical_hosts(hosts: int, *doings: Doing) -> tuple[Host, ...]:
+    """Several hosts that all do the same, one thing after the other."""
     return (doings,) * hosts
 
 

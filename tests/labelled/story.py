@@ -24,9 +24,9 @@ from tests.labelled.machine import (
     Host,
     Json,
     Plot,
-    alike,
     batchwork,
     machine,
+    one_host,
     search,
     stamp,
     training,
@@ -71,7 +71,7 @@ def labelled() -> tuple[Story, ...]:
     return found
 
 
-def of_kind(*kinds: str) -> tuple[Story, ...]:
+def stories_of_kind(*kinds: str) -> tuple[Story, ...]:
     """Those of one job, of a family's runs, or of a tuning job."""
     return tuple(story for story in labelled() if story.kind in kinds)
 
@@ -162,7 +162,7 @@ def sweep(
         failed = objective is None
         plot = Plot(
             "ml.g5.xlarge",
-            alike(1, replace(BUSY_A10G, minutes=35 if failed else 60)),
+            one_host(replace(BUSY_A10G, minutes=35 if failed else 60)),
             name=f"sweep-{number:03d}",
             begin=BEGIN + number * timedelta(minutes=65),
             status="Failed" if failed else "Completed",

@@ -83,7 +83,7 @@ class Tape:
         self.phases = [(n, change(s) if n in WORK else s) for n, s in self.phases]
 
 
-def taken_apart(recorded: Json) -> Tape:
+def take_apart(recorded: Json) -> Tape:
     """Reads a recording of this generator."""
     recorded = copy.deepcopy(recorded)
     answer = recorded["describe"]

@@ -19,7 +19,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.gpu import Precision, TimesAsLong, times_as_long
 from tests.labelled.audits import audit
 from tests.labelled.machine import REGION, Doing, Plot, machine, training
-from tests.labelled.test_no_ping_pong import standing
+from tests.labelled.test_no_ping_pong import standing_findings
 
 DLC = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:"
 CUDA_11_IMAGE = f"{DLC}2.0.1-gpu-py310-cu118-ubuntu20.04"
@@ -168,7 +168,7 @@ def to_another_gpu(audit: Audit) -> list[tuple[Finding, SetType]]:
     own = audit.job.groups[0].instance_type
     return [
         (one, one.found.change)
-        for one in standing(audit)
+        for one in standing_findings(audit)
         if isinstance(one.found.change, SetType)
         and machine(one.found.change.instance_type).gpus
         and machine(one.found.change.instance_type).gpu_model != machine(own).gpu_model
@@ -180,7 +180,7 @@ def test_a_move_saves_what_it_promises_wherever_in_the_range_the_truth_lies(run:
     """The counted dollars, at every multiplier that was measured in the code's own precision."""
     audit = run.audit()
     found = to_another_gpu(audit)
-    assert bool(found) == run.should_move, [one.found.summary for one in standing(audit)]
+    assert bool(found) == run.should_move, [one.found.summary for one in standing_findings(audit)]
     market, total = packaged.market(), audit.bill.total_usd
     for one, change in found:
         rates = [
@@ -199,7 +199,7 @@ def test_a_move_saves_what_it_promises_wherever_in_the_range_the_truth_lies(run:
 @EVERY_RUN
 def test_no_type_is_named_on_which_the_image_does_not_run(run: GpuRun) -> None:
     """Neither counted nor as the second best."""
-    for one in standing(run.audit()):
+    for one in standing_findings(run.audit()):
         for fix in (one.found.fix, *one.found.alternatives):
             for parameter in fix:
                 if parameter.path.endswith("InstanceType") and "<" not in str(parameter.new):
@@ -212,7 +212,7 @@ def test_a_built_in_algorithm_keeps_to_the_families_of_its_guide() -> None:
     run = GpuRun(
         instance="ml.p3.2xlarge", gpu_shares=[0.2], precision=FP32, image=ALGORITHM, gib=40
     )
-    for one in standing(run.audit()):
+    for one in standing_findings(run.audit()):
         for fix in (one.found.fix, *one.found.alternatives):
             for parameter in fix:
                 if parameter.path.endswith("InstanceType"):

@@ -22,10 +22,10 @@ from sageaudit.domain.prices.market import InstanceType
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import run_summary
 from tests.labelled.audits import audit as audit_of
-from tests.labelled.audits import audited_in_turn
-from tests.labelled.followed import Way, cluster, followed, left_open, put, ways
-from tests.labelled.machine import BEGIN, REGION, SKLEARN, Doing, Json, Plot, alike, training
-from tests.labelled.story import FAMILY, ONE, SEARCH, labelled, of_kind, sweep
+from tests.labelled.audits import audit_in_turn
+from tests.labelled.followed import Way, cluster, left_open, next_recording, put, ways
+from tests.labelled.machine import BEGIN, REGION, SKLEARN, Doing, Json, Plot, one_host, training
+from tests.labelled.story import FAMILY, ONE, SEARCH, labelled, stories_of_kind, sweep
 
 RISING: list[float | None] = [0.5 + 0.012 * number for number in range(30)]
 FLAT: list[float | None] = [0.8] * 30
@@ -33,18 +33,18 @@ AT_ONCE = {"MaxNumberOfTrainingJobs": 30, "MaxParallelTrainingJobs": 30}
 DAY = timedelta(days=1)
 _HALF_ASLEEP = Doing(300, cores=3, gpus=(0.24,), gib=30, gpu_gib=(4.0,))
 HALF_ASLEEP = "hours-on-a-gpu-half-asleep"
-RUNS = (HALF_ASLEEP, *(story.name for story in of_kind(ONE, FAMILY)))
+RUNS = (HALF_ASLEEP, *(story.name for story in stories_of_kind(ONE, FAMILY)))
 """Each story's run, and each family's runs in their order: the last one is advised."""
 
 
-def told_runs(name: str) -> list[Json]:
+def recordings_of_story(name: str) -> list[Json]:
     """The recordings of a story."""
     if name == HALF_ASLEEP:
-        return [training(Plot("ml.g5.8xlarge", alike(1, _HALF_ASLEEP), name="half-asleep"), 1)]
+        return [training(Plot("ml.g5.8xlarge", one_host(_HALF_ASLEEP), name="half-asleep"), 1)]
     return next(story for story in labelled() if story.name == name).recordings(1)
 
 
-def remembered(audit: Audit) -> AuditSummary:
+def summary_for_next_run(audit: Audit) -> AuditSummary:
     """What the family's next run knows of this one."""
     job, savings = audit.job, audit.savings
     assert job.ended_at is not None
@@ -59,17 +59,17 @@ def remembered(audit: Audit) -> AuditSummary:
 
 
 @cache
-def last(name: str) -> tuple[Json, Audit, tuple[AuditSummary, ...], timedelta]:
+def last_run(name: str) -> tuple[Json, Audit, tuple[AuditSummary, ...], timedelta]:
     """A story's last run, its audit, the runs before and with it, newest first, and their pace."""
     earlier: tuple[AuditSummary, ...] = ()
-    for document in told_runs(name):
+    for document in recordings_of_story(name):
         audit = audit_of(document, earlier)
-        earlier = (remembered(audit), *earlier)
+        earlier = (summary_for_next_run(audit), *earlier)
     ends = [run.ended_at for run in earlier]
     return document, audit, earlier, ends[0] - ends[1] if len(ends) > 1 else DAY
 
 
-def standing(audit: Audit) -> list[Finding]:
+def standing_findings(audit: Audit) -> list[Finding]:
     """The findings that tell somebody to change something."""
     return [
         one
@@ -78,9 +78,9 @@ def standing(audit: Audit) -> list[Finding]:
     ]
 
 
-def followable(audit: Audit) -> list[Finding]:
+def followable_findings(audit: Audit) -> list[Finding]:
     """Those whose fix says every value."""
-    return [one for one in standing(audit) if not left_open(one.found.fix)]
+    return [one for one in standing_findings(audit) if not left_open(one.found.fix)]
 
 
 GOES_ON = "gpu-underused"
@@ -88,12 +88,12 @@ GOES_ON = "gpu-underused"
 still: a test below holds that such steps end. Every other rule is silent once heeded."""
 
 
-def told(fix: Sequence[Parameter]) -> frozenset[tuple[str, str]]:
+def parameter_values(fix: Sequence[Parameter]) -> frozenset[tuple[str, str]]:
     """What it sets, and to what."""
     return frozenset((one.path, str(one.new)) for one in fix)
 
 
-def turned_back(
+def reversals(
     taken: Sequence[Way], after: Audit, still_better: frozenset[tuple[str, str]] = frozenset()
 ) -> Iterator[str]:
     """Each rule that fires again, and each parameter that is told to be what it was.
@@ -106,7 +106,7 @@ def turned_back(
     for name, outcome in after.outcomes:
         if isinstance(outcome, Found):
             said = [Way(name.name, fix, None) for fix in (outcome.fix, *outcome.alternatives)]
-            if name.name in names - {GOES_ON} and told(outcome.fix) != still_better:
+            if name.name in names - {GOES_ON} and parameter_values(outcome.fix) != still_better:
                 yield f"again: {outcome.summary} {said[0]}"
             for way in said:
                 if any((one.path, str(one.new)) in undone for one in way.fix):
@@ -117,7 +117,7 @@ def turned_back(
 def test_no_two_findings_contradict_each_other(name: str) -> None:
     """What stands sets no parameter to two values."""
     values: dict[str, set[str]] = {}
-    for finding in standing(last(name)[1]):
+    for finding in standing_findings(last_run(name)[1]):
         for one in finding.found.fix:
             values.setdefault(one.path, set()).add(str(one.new))
     assert {path: new for path, new in values.items() if len(new) > 1} == {}
@@ -126,43 +126,45 @@ def test_no_two_findings_contradict_each_other(name: str) -> None:
 @pytest.mark.parametrize("name", RUNS)
 def test_one_advice_is_not_turned_back(name: str) -> None:
     """Taken alone, at both ends of its range, and each of its alternatives."""
-    document, audit, earlier, pace = last(name)
-    for finding in standing(audit):
+    document, audit, earlier, pace = last_run(name)
+    for finding in standing_findings(audit):
         fix = finding.found.fix
         for way in ways(finding):
-            after = audit_of(followed(document, [way], later=pace), earlier)
-            better = frozenset[tuple[str, str]]() if way.fix == fix else told(fix)
-            assert list(turned_back([way], after, better)) == [], str(way)
+            after = audit_of(next_recording(document, [way], later=pace), earlier)
+            better = frozenset[tuple[str, str]]() if way.fix == fix else parameter_values(fix)
+            assert list(reversals([way], after, better)) == [], str(way)
 
 
 def test_what_is_still_better_may_be_told_again_and_nothing_else() -> None:
     """After the second best type: the best one is; a third, or the one it came from, is not."""
-    document, audit, earlier, pace = last("one-well-fed-gpu-on-a-host-for-many-loaders")
-    [finding] = [one for one in standing(audit) if one.rule.name == "cheaper-type"]
+    document, audit, earlier, pace = last_run("one-well-fed-gpu-on-a-host-for-many-loaders")
+    [finding] = [one for one in standing_findings(audit) if one.rule.name == "cheaper-type"]
     [_, second] = ways(finding)
-    after = audit_of(followed(document, [second], later=pace), earlier)
-    assert list(turned_back([second], after, told(finding.found.fix))) == []
-    [again] = turned_back([second], after, told(second.fix))
+    after = audit_of(next_recording(document, [second], later=pace), earlier)
+    assert list(reversals([second], after, parameter_values(finding.found.fix))) == []
+    [again] = reversals([second], after, parameter_values(second.fix))
     assert again.startswith("again: ")
     back = replace(second, fix=tuple(replace(one, old=one.new) for one in finding.found.fix))
-    assert any(line.startswith("back: ") for line in turned_back([back], after, told(back.fix)))
+    assert any(
+        line.startswith("back: ") for line in reversals([back], after, parameter_values(back.fix))
+    )
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_advice_ends(name: str) -> None:
     """All of it taken together, and what is said then too: it ends, and nothing is turned back."""
-    document, audit, earlier, pace = last(name)
+    document, audit, earlier, pace = last_run(name)
     taken: list[Way] = []
     for _ in range(4):
-        now = [next(iter(ways(finding))) for finding in followable(audit)]
+        now = [next(iter(ways(finding))) for finding in followable_findings(audit)]
         if not now:
             break
         taken += now
-        document = followed(document, now, later=pace)
+        document = next_recording(document, now, later=pace)
         audit = audit_of(document, earlier)
-        earlier = (remembered(audit), *earlier)
-        assert list(turned_back(taken, audit)) == [], [str(way) for way in now]
-    assert followable(audit) == []
+        earlier = (summary_for_next_run(audit), *earlier)
+        assert list(reversals(taken, audit)) == [], [str(way) for way in now]
+    assert followable_findings(audit) == []
 
 
 SWEEPS: dict[str, tuple[list[float | None], Json]] = {
@@ -173,7 +175,7 @@ SWEEPS: dict[str, tuple[list[float | None], Json]] = {
 }
 
 
-def searched(name: str) -> list[Json]:
+def search_recordings(name: str) -> list[Json]:
     """A tuning job with its trials, the tuning job's own answer last."""
     if name not in SWEEPS:
         return next(story for story in labelled() if story.name == name).recordings(1)
@@ -199,10 +201,10 @@ def advised_search(
     return [*trials[:most], own], {(one["parameter"], str(one["old"])) for one in fix}
 
 
-@pytest.mark.parametrize("name", [*SWEEPS, *(story.name for story in of_kind(SEARCH))])
+@pytest.mark.parametrize("name", [*SWEEPS, *(story.name for story in stories_of_kind(SEARCH))])
 def test_a_searchs_advice_is_not_turned_back(name: str) -> None:
     """Each way of each finding on the tuning job itself."""
-    search = searched(name)
+    search = search_recordings(name)
     for finding in own_findings(search):
         for fix in filter(None, (finding["fix"], *finding["alternatives"])):
             recordings, undone = advised_search(search, fix)
@@ -214,7 +216,7 @@ def test_a_searchs_advice_is_not_turned_back(name: str) -> None:
 
 def own_findings(recordings: list[Json]) -> list[FindingDocument]:
     """Those on the tuning job itself, not on its trials."""
-    document = audited_in_turn(recordings)[-1]
+    document = audit_in_turn(recordings)[-1]
     return [one for one in document["findings"] if "training_jobs" not in one["evidence"]]
 
 
@@ -276,16 +278,16 @@ def steps(document: Json, dice: random.Random) -> Iterator[tuple[Way, Json]]:
     while True:
         moves = [
             way
-            for finding in standing(audit)
+            for finding in standing_findings(audit)
             for way in ways(finding)
             if any(one.path.endswith(("InstanceType", "InstanceCount")) for one in way.fix)
         ]
         if not moves:
             return
         way = dice.choice(moves)
-        document = followed(document, [way], later=DAY)
+        document = next_recording(document, [way], later=DAY)
         yield way, document
-        earlier = (remembered(audit), *earlier)
+        earlier = (summary_for_next_run(audit), *earlier)
         audit = audit_of(document, earlier)
 
 

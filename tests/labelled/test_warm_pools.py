@@ -6,7 +6,7 @@ import pytest
 
 from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.structs import replace
-from tests.labelled.audits import audited_in_turn
+from tests.labelled.audits import audit_in_turn
 from tests.labelled.stories.pools import EDIT_GAPS_S, HOURLY_GAPS_S, Loop, recordings
 
 USD_PER_S = Decimal("1.515") / 3600
@@ -17,7 +17,7 @@ LAST_POOL_RUNS_OUT = Loop(keep_alive_s=3600, gaps_s=(*EDIT_GAPS_S, None))
 
 def pool_finding(loop: Loop) -> FindingDocument | None:
     """What the audit of the last run says of its pool."""
-    findings = audited_in_turn(recordings("dev-loop", loop, 1))[-1]["findings"]
+    findings = audit_in_turn(recordings("dev-loop", loop, 1))[-1]["findings"]
     return next((one for one in findings if one["rule"] == "warm-pool-idle"), None)
 
 

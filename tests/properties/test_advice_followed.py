@@ -8,7 +8,7 @@ from hypothesis import given
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.kinds import Component
-from tests.labelled.followed import Way, followed, ways
+from tests.labelled.followed import Way, next_recording, ways
 from tests.labelled.machine import REGION
 from tests.properties.judged import EXEMPT, Document, audited, held
 from tests.properties.programs import Run, runs
@@ -65,7 +65,7 @@ def test_no_advice_leads_back_or_to_a_dearer_type(run: Run) -> None:
         if way is None:
             return
         before = type_of(told)
-        told = followed(told, [way], later=_DAY)
+        told = next_recording(told, [way], later=_DAY)
         after = type_of(told)
         left += [before] if before != after else []
         audit = audited(told)

@@ -1,7 +1,7 @@
 """Runs that are worth a trial of something else."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import SKLEARN, Doing, Plot, alike, channel
+from tests.labelled.machine import SKLEARN, Doing, Plot, channel, identical_hosts, one_host
 from tests.labelled.story import BUSY_A10G, BUSY_CPU, FOUR_BUSY_A10G, story
 
 EIGHT_BUSY_A100 = Doing(minutes=300, cores=40, gpus=(0.92,) * 8, gib=400, gpu_gib=(33.0,) * 8)
@@ -11,18 +11,20 @@ HOUR_S = 3600
 STORIES = (
     story(
         "days-of-fp32-on-eight-gpus",
-        Plot(instance="ml.p4d.24xlarge", hosts=alike(1, EIGHT_BUSY_A100)),
+        Plot(instance="ml.p4d.24xlarge", hosts=one_host(EIGHT_BUSY_A100)),
         must_find=("trainium-candidate",),
     ),
     story(
         "an-hour-is-no-reason-to-port",
-        Plot(instance="ml.g5.xlarge", hosts=alike(1, replace(BUSY_A10G, minutes=60))),
+        Plot(instance="ml.g5.xlarge", hosts=one_host(replace(BUSY_A10G, minutes=60))),
         must_not_find=("trainium-candidate",),
     ),
     story(
         "boosted-trees-are-no-network",
         Plot(
-            instance="ml.m5.4xlarge", hosts=alike(1, replace(BUSY_CPU, minutes=400)), image=SKLEARN
+            instance="ml.m5.4xlarge",
+            hosts=one_host(replace(BUSY_CPU, minutes=400)),
+            image=SKLEARN,
         ),
         must_not_find=("trainium-candidate",),
     ),
@@ -30,7 +32,7 @@ STORIES = (
         "a-limit-near-the-run",
         Plot(
             instance="ml.g5.12xlarge",
-            hosts=alike(1, FOUR_BUSY_A10G),
+            hosts=one_host(FOUR_BUSY_A10G),
             describe={"StoppingCondition": {"MaxRuntimeInSeconds": 4 * HOUR_S}},
         ),
         must_not_find=("max-runtime-loose",),
@@ -39,7 +41,7 @@ STORIES = (
         "eight-dear-gpus-half-asleep",
         Plot(
             instance="ml.p4d.24xlarge",
-            hosts=alike(1, EIGHT_A100_AT_A_THIRD),
+            hosts=one_host(EIGHT_A100_AT_A_THIRD),
         ),
         may_find=("gpu-underused", "some-gpus-unused"),
     ),
@@ -47,7 +49,7 @@ STORIES = (
         "a-cheap-run-half-asleep",
         Plot(
             instance="ml.g4dn.xlarge",
-            hosts=alike(1, Doing(minutes=90, cores=1.5, gpus=(0.3,), gib=8, gpu_gib=(9.0,))),
+            hosts=one_host(Doing(minutes=90, cores=1.5, gpus=(0.3,), gib=8, gpu_gib=(9.0,))),
         ),
         may_find=("gpu-underused",),
     ),
@@ -55,7 +57,7 @@ STORIES = (
         "four-hosts-for-the-work-of-one",
         Plot(
             instance="ml.m5.4xlarge",
-            hosts=alike(4, Doing(minutes=100, cores=3.2, gib=20, jitter=0.15)),
+            hosts=identical_hosts(4, Doing(minutes=100, cores=3.2, gib=20, jitter=0.15)),
             image=SKLEARN,
             channels=(channel(distribution="ShardedByS3Key"),),
         ),

@@ -1,7 +1,7 @@
 """Failures, limits, and what a job is followed by."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import Plot, alike, idle
+from tests.labelled.machine import Plot, idle, one_host
 from tests.labelled.story import BUSY_A10G, FOUR_BUSY_A10G, story
 
 DAY_S = 86_400
@@ -11,7 +11,7 @@ STORIES = (
         "out-of-memory-after-two-hours",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(1, BUSY_A10G),
+            hosts=one_host(BUSY_A10G),
             status="Failed",
             uploading_s=0,
             failure="AlgorithmError: CUDA out of memory, exit code: 1",
@@ -22,7 +22,7 @@ STORIES = (
         "stopped-at-the-limit-with-nothing",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(1, BUSY_A10G),
+            hosts=one_host(BUSY_A10G),
             status="Stopped",
             closing="MaxRuntimeExceeded",
             uploading_s=0,
@@ -35,7 +35,7 @@ STORIES = (
         "asleep-until-the-limit-with-nothing-left",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(1, replace(BUSY_A10G, minutes=50), idle(minutes=400)),
+            hosts=one_host(replace(BUSY_A10G, minutes=50), idle(minutes=400)),
             status="Stopped",
             closing="MaxRuntimeExceeded",
             uploading_s=0,
@@ -48,7 +48,7 @@ STORIES = (
         "asleep-for-hours-and-failed-then",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(1, replace(BUSY_A10G, minutes=50), idle(minutes=300)),
+            hosts=one_host(replace(BUSY_A10G, minutes=50), idle(minutes=300)),
             status="Failed",
             uploading_s=0,
             failure="AlgorithmError: exit code: 1",
@@ -59,7 +59,7 @@ STORIES = (
         "a-time-box-that-left-its-model",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(1, BUSY_A10G),
+            hosts=one_host(BUSY_A10G),
             status="Stopped",
             closing="MaxRuntimeExceeded",
         ),
@@ -69,7 +69,7 @@ STORIES = (
         "a-limit-of-a-month-for-two-hours",
         Plot(
             instance="ml.g5.12xlarge",
-            hosts=alike(1, FOUR_BUSY_A10G),
+            hosts=one_host(FOUR_BUSY_A10G),
             describe={"StoppingCondition": {"MaxRuntimeInSeconds": 28 * DAY_S}},
         ),
         must_find=("max-runtime-loose",),
@@ -78,7 +78,7 @@ STORIES = (
         "a-rule-on-a-machine-of-its-own",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(1, BUSY_A10G),
+            hosts=one_host(BUSY_A10G),
             describe={
                 "DebugRuleConfigurations": [
                     {

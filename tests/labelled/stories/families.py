@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from sageaudit.structs import replace
-from tests.labelled.machine import Doing, Plot, alike, channel
+from tests.labelled.machine import Doing, Plot, channel, identical_hosts, one_host
 from tests.labelled.story import BUSY_A10G, falling_loss, family
 
 
@@ -11,16 +11,18 @@ def _busy(minutes: int) -> Doing:
     return replace(BUSY_A10G, minutes=minutes)
 
 
-USUAL = Plot(instance="ml.g5.xlarge", hosts=alike(1, _busy(minutes=100)))
+USUAL = Plot(instance="ml.g5.xlarge", hosts=one_host(_busy(minutes=100)))
 CRASH = Plot(
     instance="ml.g5.xlarge",
-    hosts=alike(1, _busy(minutes=30)),
+    hosts=one_host(_busy(minutes=30)),
     status="Failed",
     uploading_s=0,
     failure="AlgorithmError: ExecuteUserScriptError: exit code: 1",
 )
 PINNED = replace(USUAL, channels=(channel(uri="s3://bucket/data/v=2026-04-30/"),))
-ON_FOUR_HOSTS = replace(PINNED, hosts=alike(4, replace(BUSY_A10G, minutes=80, gpus=(0.6,))))
+ON_FOUR_HOSTS = replace(
+    PINNED, hosts=identical_hosts(4, replace(BUSY_A10G, minutes=80, gpus=(0.6,)))
+)
 FOUR_MINUTES_ON_FOUR_GPUS = Doing(minutes=4, cores=5, gpus=(0.3,) * 4, gib=20, gpu_gib=(5.0,) * 4)
 
 
@@ -29,7 +31,7 @@ def _tries(count: int) -> list[Plot]:
     return [
         replace(
             USUAL,
-            hosts=alike(1, _busy(minutes=150)),
+            hosts=one_host(_busy(minutes=150)),
             hyperparameters={"lr": f'"{0.001 * (number + 1)}"'},
             curves={"validation:loss": falling_loss(points=150, still=138)},
         )
@@ -40,7 +42,7 @@ def _tries(count: int) -> list[Plot]:
 def _ten_minutes(gpu: float, gpu_gib: float = 1.5) -> Plot:
     """Ten minutes on one T4; what its GPU does is all that differs."""
     doing = Doing(minutes=10, cores=1.9, gpus=(gpu,), gib=5, gpu_gib=(gpu_gib,))
-    return Plot(instance="ml.g4dn.xlarge", hosts=alike(1, doing))
+    return Plot(instance="ml.g4dn.xlarge", hosts=one_host(doing))
 
 
 WITHOUT_GPU = _ten_minutes(gpu=0.0)
@@ -58,7 +60,7 @@ STORIES = (
     family("the-same-each-night", [USUAL] * 7),
     family(
         "a-merge-that-doubled-the-night",
-        [USUAL] * 7 + [replace(USUAL, hosts=alike(1, _busy(minutes=230)))],
+        [USUAL] * 7 + [replace(USUAL, hosts=one_host(_busy(minutes=230)))],
         must_find=("cost-regression",),
     ),
     family(
@@ -77,7 +79,7 @@ STORIES = (
     family("the-same-run-twice", [PINNED] * 2, must_find=("duplicate-run",)),
     family(
         "debugging-on-a-dear-machine",
-        [Plot(instance="ml.g5.12xlarge", hosts=alike(1, FOUR_MINUTES_ON_FOUR_GPUS))] * 10,
+        [Plot(instance="ml.g5.12xlarge", hosts=one_host(FOUR_MINUTES_ON_FOUR_GPUS))] * 10,
         may_find=("image-pull-heavy",),
         every=timedelta(minutes=40),
     ),

@@ -1,25 +1,31 @@
 """How the GPUs of one instance are used, and what keeps them waiting."""
 
-from tests.labelled.machine import Doing, Plot, alike
+from tests.labelled.machine import Doing, Plot, identical_hosts, one_host
 from tests.labelled.story import BUSY_A10G, BUSY_T4, repeated, story
 
 STORIES = (
-    story("a-well-fed-gpu", Plot(instance="ml.g5.xlarge", hosts=alike(1, BUSY_A10G))),
-    story("a-well-fed-t4", Plot(instance="ml.g4dn.xlarge", hosts=alike(1, BUSY_T4))),
+    story("a-well-fed-gpu", Plot(instance="ml.g5.xlarge", hosts=one_host(BUSY_A10G))),
+    story("a-well-fed-t4", Plot(instance="ml.g4dn.xlarge", hosts=one_host(BUSY_T4))),
     story(
         "a-pair-of-well-fed-gpus",
-        Plot(instance="ml.g5.xlarge", hosts=alike(2, BUSY_A10G), hyperparameters={"fp16": "true"}),
+        Plot(
+            instance="ml.g5.xlarge",
+            hosts=identical_hosts(2, BUSY_A10G),
+            hyperparameters={"fp16": "true"},
+        ),
     ),
     story(
         "one-well-fed-gpu-on-a-host-for-many-loaders",
-        Plot(instance="ml.g5.8xlarge", hosts=alike(1, BUSY_A10G)),
+        Plot(instance="ml.g5.8xlarge", hosts=one_host(BUSY_A10G)),
         must_find=("cheaper-type",),
     ),
     story(
         "several-well-fed-t4-with-room-for-a-database",
         Plot(
             instance="ml.g4dn.16xlarge",
-            hosts=alike(2, Doing(minutes=150, cores=3.1, gpus=(0.9,), gib=11, gpu_gib=(13,))),
+            hosts=identical_hosts(
+                2, Doing(minutes=150, cores=3.1, gpus=(0.9,), gib=11, gpu_gib=(13,))
+            ),
         ),
         must_find=("cheaper-type",),
     ),
@@ -27,7 +33,7 @@ STORIES = (
         "gradient-boosting-on-a-gpu-box",
         Plot(
             instance="ml.g4dn.2xlarge",
-            hosts=alike(1, Doing(minutes=90, cores=6.1, gpus=(0.0,), gib=12)),
+            hosts=one_host(Doing(minutes=90, cores=6.1, gpus=(0.0,), gib=12)),
         ),
         must_find=("gpu-idle",),
     ),
@@ -35,7 +41,7 @@ STORIES = (
         "the-driver-was-not-found",
         Plot(
             instance="ml.p3.2xlarge",
-            hosts=alike(1, Doing(minutes=80, cores=7.4, gpus=(0.0,), gib=20)),
+            hosts=one_host(Doing(minutes=80, cores=7.4, gpus=(0.0,), gib=20)),
         ),
         must_find=("gpu-idle",),
         may_find=("old-generation",),
@@ -44,7 +50,7 @@ STORIES = (
         "a-small-network-in-small-batches",
         Plot(
             instance="ml.g5.4xlarge",
-            hosts=alike(1, Doing(minutes=120, cores=1.4, gpus=(0.11,), gib=6, gpu_gib=(2.2,))),
+            hosts=one_host(Doing(minutes=120, cores=1.4, gpus=(0.11,), gib=6, gpu_gib=(2.2,))),
         ),
         must_find=("gpu-underused",),
         may_find=("cpu-underused",),
@@ -53,7 +59,7 @@ STORIES = (
         "a-small-network-on-a-v100",
         Plot(
             instance="ml.p3.2xlarge",
-            hosts=alike(1, Doing(minutes=120, cores=1.5, gpus=(0.12,), gib=7, gpu_gib=(2.5,))),
+            hosts=one_host(Doing(minutes=120, cores=1.5, gpus=(0.12,), gib=7, gpu_gib=(2.5,))),
         ),
         must_find=("gpu-too-big",),
         may_find=("gpu-underused", "old-generation"),
@@ -62,7 +68,7 @@ STORIES = (
         "one-slow-decoder-before-the-gpu",
         Plot(
             instance="ml.g4dn.xlarge",
-            hosts=alike(1, Doing(minutes=100, cores=3.92, gpus=(0.06,), gib=9, gpu_gib=(9.0,))),
+            hosts=one_host(Doing(minutes=100, cores=3.92, gpus=(0.06,), gib=9, gpu_gib=(9.0,))),
         ),
         must_find=("cpu-bottleneck",),
         may_find=("gpu-underused", "gpu-starved"),
@@ -71,7 +77,7 @@ STORIES = (
         "augmentation-on-all-cores",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(1, Doing(minutes=140, cores=3.9, gpus=(0.07,), gib=10, gpu_gib=(14.0,))),
+            hosts=one_host(Doing(minutes=140, cores=3.9, gpus=(0.07,), gib=10, gpu_gib=(14.0,))),
         ),
         must_find=("cpu-bottleneck",),
         may_find=("gpu-underused", "gpu-starved"),
@@ -80,8 +86,7 @@ STORIES = (
         "each-epoch-waits-for-the-store",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(
-                1,
+            hosts=one_host(
                 *repeated(
                     14,
                     Doing(minutes=5, cores=2.4, gpus=(0.93,), gib=9, gpu_gib=(19.0,)),
@@ -96,8 +101,7 @@ STORIES = (
         "one-process-on-four-gpus",
         Plot(
             instance="ml.g4dn.12xlarge",
-            hosts=alike(
-                1,
+            hosts=one_host(
                 Doing(
                     minutes=120,
                     cores=3.1,
@@ -114,8 +118,8 @@ STORIES = (
         "all-four-gpus-at-work",
         Plot(
             instance="ml.g4dn.12xlarge",
-            hosts=alike(
-                1, Doing(minutes=120, cores=14, gpus=(0.9,) * 4, gib=60, gpu_gib=(13.0,) * 4)
+            hosts=one_host(
+                Doing(minutes=120, cores=14, gpus=(0.9,) * 4, gib=60, gpu_gib=(13.0,) * 4)
             ),
         ),
     ),

@@ -1,30 +1,34 @@
 """Instances that wait before the work, after it, or for each other."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import SKLEARN, Doing, Plot, alike, channel, idle
+from tests.labelled.machine import SKLEARN, Doing, Plot, channel, identical_hosts, idle, one_host
 from tests.labelled.story import BUSY_A10G, BUSY_CPU, BUSY_T4, story
 
 STORIES = (
     story(
         "a-distributed-exit-that-hangs",
-        Plot(instance="ml.g5.xlarge", hosts=alike(2, BUSY_A10G, idle(minutes=55))),
+        Plot(instance="ml.g5.xlarge", hosts=identical_hosts(2, BUSY_A10G, idle(minutes=55))),
         must_find=("idle-tail",),
     ),
     story(
         "a-metric-server-that-never-answers",
-        Plot(instance="ml.m5.4xlarge", hosts=alike(1, BUSY_CPU, idle(minutes=50)), image=SKLEARN),
+        Plot(
+            instance="ml.m5.4xlarge",
+            hosts=one_host(BUSY_CPU, idle(minutes=50)),
+            image=SKLEARN,
+        ),
         must_find=("idle-tail",),
     ),
     story(
         "half-an-hour-for-a-licence-server",
-        Plot(instance="ml.g5.xlarge", hosts=alike(1, idle(minutes=35), BUSY_A10G)),
+        Plot(instance="ml.g5.xlarge", hosts=one_host(idle(minutes=35), BUSY_A10G)),
         must_find=("idle-start",),
     ),
     story(
         "a-copy-by-hand-before-the-work",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(1, Doing(minutes=45, cores=0.7, gpus=(0.0,), gib=4), BUSY_A10G),
+            hosts=one_host(Doing(minutes=45, cores=0.7, gpus=(0.0,), gib=4), BUSY_A10G),
             channels=(),
         ),
         must_find=("idle-start",),

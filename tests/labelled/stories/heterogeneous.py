@@ -1,7 +1,17 @@
 """Heterogeneous clusters: hosts with GPUs that train, and CPU hosts that feed them or do not."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import PYTORCH, Doing, Host, Json, Plot, alike, idle, training
+from tests.labelled.machine import (
+    PYTORCH,
+    Doing,
+    Host,
+    Json,
+    Plot,
+    identical_hosts,
+    idle,
+    one_host,
+    training,
+)
 from tests.labelled.story import Story
 
 GROUP_WITHOUT_PART = "group-without-part"
@@ -52,31 +62,35 @@ def _group(name: str, instance: str, count: int) -> Json:
 STORIES = (
     cluster(
         "two-feeding-hosts-that-nobody-asks",
-        gpu_hosts=alike(1, TRAINS),
-        cpu_hosts=alike(2, idle(minutes=150)),
+        gpu_hosts=one_host(TRAINS),
+        cpu_hosts=identical_hosts(2, idle(minutes=150)),
         a_group_takes_no_part=True,
     ),
     cluster(
         "one-feeding-host-of-three-that-nobody-asks",
-        gpu_hosts=alike(1, TRAINS),
-        cpu_hosts=(*alike(2, FEEDS), *alike(1, idle(minutes=150))),
+        gpu_hosts=one_host(TRAINS),
+        cpu_hosts=(*identical_hosts(2, FEEDS), *one_host(idle(minutes=150))),
         a_group_takes_no_part=True,
     ),
     cluster(
         "the-training-runs-on-the-feeding-hosts",
-        gpu_hosts=alike(1, WAITS),
-        cpu_hosts=alike(2, FEEDS),
+        gpu_hosts=one_host(WAITS),
+        cpu_hosts=identical_hosts(2, FEEDS),
         a_group_takes_no_part=True,
     ),
-    cluster("feeding-hosts-at-work", gpu_hosts=alike(2, TRAINS), cpu_hosts=alike(2, FEEDS)),
+    cluster(
+        "feeding-hosts-at-work",
+        gpu_hosts=identical_hosts(2, TRAINS),
+        cpu_hosts=identical_hosts(2, FEEDS),
+    ),
     cluster(
         "a-feeding-host-with-little-to-do",
-        gpu_hosts=alike(1, TRAINS),
-        cpu_hosts=alike(1, replace(FEEDS, cores=1.6)),
+        gpu_hosts=one_host(TRAINS),
+        cpu_hosts=one_host(replace(FEEDS, cores=1.6)),
     ),
     cluster(
         "feeding-hosts-that-are-done-after-an-hour",
-        gpu_hosts=alike(1, TRAINS),
-        cpu_hosts=alike(2, replace(FEEDS, minutes=60), idle(minutes=90)),
+        gpu_hosts=one_host(TRAINS),
+        cpu_hosts=identical_hosts(2, replace(FEEDS, minutes=60), idle(minutes=90)),
     ),
 )

@@ -1,6 +1,6 @@
 """A spot run that is interrupted again and again."""
 
-from tests.labelled.machine import Phase, Plot, alike, idle
+from tests.labelled.machine import Phase, Plot, idle, one_host
 from tests.labelled.story import story
 
 
@@ -28,7 +28,7 @@ def spot_run(*phases: Phase, billed_min: int) -> Plot:
     """A run of several attempts; nothing was recorded of its metrics."""
     return Plot(
         instance="ml.g4dn.xlarge",
-        hosts=alike(1, idle(minutes=1)),
+        hosts=one_host(idle(minutes=1)),
         phases=phases,
         billable=60 * billed_min,
         describe={"EnableManagedSpotTraining": True},

@@ -3,10 +3,10 @@
 import math
 
 from sageaudit.structs import replace
-from tests.labelled.machine import Plot, alike
+from tests.labelled.machine import Plot, one_host
 from tests.labelled.story import BUSY_A10G, falling_loss, story
 
-HOSTS = alike(1, replace(BUSY_A10G, minutes=200))
+HOSTS = one_host(replace(BUSY_A10G, minutes=200))
 FALLING_TO_THE_END: list[float | None] = [2.2 - 0.009 * step for step in range(180)]
 RISING_LATE: list[float | None] = [
     0.6 + 0.15 * (1 - math.cos(math.pi * step / 180)) for step in range(180)

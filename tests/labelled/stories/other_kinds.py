@@ -1,6 +1,6 @@
 """Processing and transform jobs."""
 
-from tests.labelled.machine import Batchwork, Doing, alike
+from tests.labelled.machine import Batchwork, Doing, identical_hosts, one_host
 from tests.labelled.story import story
 
 INPUT_OF_LINES = {
@@ -22,7 +22,7 @@ STORIES = (
         Batchwork(
             kind="Transform",
             instance="ml.m5.4xlarge",
-            hosts=alike(1, Doing(minutes=100, cores=1.0, gib=9, jitter=0.02)),
+            hosts=one_host(Doing(minutes=100, cores=1.0, gib=9, jitter=0.02)),
             describe={
                 "MaxConcurrentTransforms": 1,
                 "BatchStrategy": "MultiRecord",
@@ -37,7 +37,7 @@ STORIES = (
         Batchwork(
             kind="Transform",
             instance="ml.m5.4xlarge",
-            hosts=alike(1, Doing(minutes=100, cores=2.4, gib=9, jitter=0.2)),
+            hosts=one_host(Doing(minutes=100, cores=2.4, gib=9, jitter=0.2)),
             describe={
                 "MaxConcurrentTransforms": 16,
                 "BatchStrategy": "SingleRecord",
@@ -52,7 +52,9 @@ STORIES = (
         Batchwork(
             kind="Transform",
             instance="ml.p3.2xlarge",
-            hosts=alike(2, Doing(minutes=80, cores=1.6, gpus=(0.06,), gib=6, gpu_gib=(3.4,))),
+            hosts=identical_hosts(
+                2, Doing(minutes=80, cores=1.6, gpus=(0.06,), gib=6, gpu_gib=(3.4,))
+            ),
             describe={"MaxConcurrentTransforms": 8, "BatchStrategy": "MultiRecord"},
         ),
         must_find=("old-generation", "gpu-too-big"),
@@ -63,7 +65,7 @@ STORIES = (
         Batchwork(
             kind="Transform",
             instance="ml.m5.4xlarge",
-            hosts=alike(1, Doing(minutes=100, cores=14, gib=40)),
+            hosts=one_host(Doing(minutes=100, cores=14, gib=40)),
             describe={"MaxConcurrentTransforms": 16, "BatchStrategy": "MultiRecord"},
         ),
     ),
@@ -72,8 +74,7 @@ STORIES = (
         Batchwork(
             kind="Processing",
             instance="ml.m5.4xlarge",
-            hosts=alike(
-                1,
+            hosts=one_host(
                 Doing(minutes=60, cores=14, gib=40),
                 Doing(minutes=45, cores=0.1, gib=6, jitter=0.2),
             ),
@@ -87,7 +88,7 @@ STORIES = (
         Batchwork(
             kind="Processing",
             instance="ml.m5.4xlarge",
-            hosts=alike(2, Doing(minutes=80, cores=13.5, gib=44)),
+            hosts=identical_hosts(2, Doing(minutes=80, cores=13.5, gib=44)),
         ),
     ),
 )

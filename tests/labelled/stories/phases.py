@@ -1,7 +1,7 @@
 """Downloads, image pulls and uploads around the work."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import Doing, Plot, alike, channel
+from tests.labelled.machine import Doing, Plot, channel, identical_hosts, one_host
 from tests.labelled.story import BUSY_A10G, story
 
 EIGHT_BUSY_A100 = Doing(minutes=420, cores=40, gpus=(0.94,) * 8, gib=400, gpu_gib=(34.0,) * 8)
@@ -10,7 +10,7 @@ STORIES = (
         "copies-an-hour-of-files-first",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(1, BUSY_A10G),
+            hosts=one_host(BUSY_A10G),
             downloading_s=3600,
             channels=(channel(mode="File"),),
         ),
@@ -20,7 +20,7 @@ STORIES = (
         "four-hosts-copy-all-of-it",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(4, BUSY_A10G),
+            hosts=identical_hosts(4, BUSY_A10G),
             downloading_s=3600,
             channels=(channel(mode="File"),),
         ),
@@ -31,7 +31,7 @@ STORIES = (
         "an-image-of-thirty-gigabytes",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(1, replace(BUSY_A10G, minutes=60)),
+            hosts=one_host(replace(BUSY_A10G, minutes=60)),
             downloading_s=1500,
         ),
         must_find=("image-pull-heavy",),
@@ -40,7 +40,7 @@ STORIES = (
         "writes-every-checkpoint-into-the-model",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(1, replace(BUSY_A10G, minutes=60)),
+            hosts=one_host(replace(BUSY_A10G, minutes=60)),
             uploading_s=2700,
         ),
         must_find=("upload-dominates",),
@@ -49,7 +49,7 @@ STORIES = (
         "twenty-five-minutes-of-copying-on-sixteen-a100",
         Plot(
             instance="ml.p4d.24xlarge",
-            hosts=alike(2, EIGHT_BUSY_A100),
+            hosts=identical_hosts(2, EIGHT_BUSY_A100),
             downloading_s=1500,
             channels=(channel("data", mode="File"),),
         ),
@@ -57,14 +57,16 @@ STORIES = (
     ),
     story(
         "one-core-packs-a-model-while-sixteen-a100-wait",
-        Plot(instance="ml.p4d.24xlarge", hosts=alike(2, EIGHT_BUSY_A100), uploading_s=1500),
+        Plot(
+            instance="ml.p4d.24xlarge", hosts=identical_hosts(2, EIGHT_BUSY_A100), uploading_s=1500
+        ),
         must_find=("upload-dominates",),
     ),
     story(
         "four-minutes-around-the-work-of-sixteen-a100",
         Plot(
             instance="ml.p4d.24xlarge",
-            hosts=alike(2, EIGHT_BUSY_A100),
+            hosts=identical_hosts(2, EIGHT_BUSY_A100),
             downloading_s=240,
             uploading_s=100,
             channels=(channel(mode="File"),),

@@ -11,7 +11,7 @@ from datetime import timedelta
 from msgspec import Struct
 
 from sageaudit.structs import replace
-from tests.labelled.machine import BEGIN, Json, Plot, alike, training
+from tests.labelled.machine import BEGIN, Json, Plot, one_host, training
 from tests.labelled.story import BUSY_A10G, FAMILY, Story
 
 COLD_STARTING_S, COLD_DOWNLOADING_S = 150, 240
@@ -80,7 +80,7 @@ def recordings(name: str, loop: Loop, seed: int) -> list[Json]:
         }
         plot = Plot(
             instance=loop.instance,
-            hosts=alike(1, replace(BUSY_A10G, minutes=loop.work_min, cores=6.0)),
+            hosts=one_host(replace(BUSY_A10G, minutes=loop.work_min, cores=6.0)),
             name=name,
             begin=begin,
             starting_s=starting,

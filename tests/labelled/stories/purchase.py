@@ -1,7 +1,7 @@
 """Spot, warm pools, old types and volumes."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import SKLEARN, Doing, Plot, alike
+from tests.labelled.machine import SKLEARN, Doing, Plot, one_host
 from tests.labelled.story import BUSY_A10G, BUSY_CPU, LONG_T4, story
 
 CHECKPOINTS = {"CheckpointConfig": {"S3Uri": "s3://bucket/checkpoints"}}
@@ -11,7 +11,7 @@ STORIES = (
         "an-overnight-run-with-checkpoints-on-demand",
         Plot(
             instance="ml.g4dn.xlarge",
-            hosts=alike(1, replace(LONG_T4, minutes=480)),
+            hosts=one_host(replace(LONG_T4, minutes=480)),
             describe=CHECKPOINTS,
         ),
         must_find=("spot-not-used",),
@@ -20,7 +20,7 @@ STORIES = (
         "spot-with-checkpoints",
         Plot(
             instance="ml.g4dn.xlarge",
-            hosts=alike(1, LONG_T4),
+            hosts=one_host(LONG_T4),
             describe=CHECKPOINTS,
             spot_billed_share=0.35,
         ),
@@ -28,7 +28,7 @@ STORIES = (
     ),
     story(
         "five-hours-of-spot-without-a-checkpoint",
-        Plot(instance="ml.g4dn.xlarge", hosts=alike(1, LONG_T4), spot_billed_share=0.35),
+        Plot(instance="ml.g4dn.xlarge", hosts=one_host(LONG_T4), spot_billed_share=0.35),
         must_find=("spot-without-checkpoint",),
         must_not_find=("spot-not-used",),
     ),
@@ -36,7 +36,7 @@ STORIES = (
         "a-release-with-a-deadline",
         Plot(
             instance="ml.g4dn.xlarge",
-            hosts=alike(1, LONG_T4),
+            hosts=one_host(LONG_T4),
             describe=CHECKPOINTS,
             tags={"sageaudit:deadline": "2026-05-02"},
         ),
@@ -46,7 +46,7 @@ STORIES = (
         "a-pool-kept-for-nobody",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(1, BUSY_A10G),
+            hosts=one_host(BUSY_A10G),
             resources={"KeepAlivePeriodInSeconds": 3600},
             describe={
                 "WarmPoolStatus": {
@@ -62,7 +62,7 @@ STORIES = (
         "a-pool-that-the-next-run-took",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(1, BUSY_A10G),
+            hosts=one_host(BUSY_A10G),
             resources={"KeepAlivePeriodInSeconds": 1800},
             describe={
                 "WarmPoolStatus": {
@@ -77,20 +77,20 @@ STORIES = (
         "last-decades-gpu",
         Plot(
             instance="ml.p3.2xlarge",
-            hosts=alike(1, Doing(minutes=150, cores=4.5, gpus=(0.93,), gib=30, gpu_gib=(13.5,))),
+            hosts=one_host(Doing(minutes=150, cores=4.5, gpus=(0.93,), gib=30, gpu_gib=(13.5,))),
         ),
         must_find=("old-generation",),
     ),
     story(
         "last-decades-cpu",
-        Plot(instance="ml.m4.4xlarge", hosts=alike(1, BUSY_CPU), image=SKLEARN),
+        Plot(instance="ml.m4.4xlarge", hosts=one_host(BUSY_CPU), image=SKLEARN),
         must_find=("old-generation",),
     ),
     story(
         "half-a-terabyte-for-a-few-files",
         Plot(
             instance="ml.m5.4xlarge",
-            hosts=alike(1, replace(BUSY_CPU, disk=1.2)),
+            hosts=one_host(replace(BUSY_CPU, disk=1.2)),
             image=SKLEARN,
             volume_gb=500,
         ),
@@ -98,6 +98,6 @@ STORIES = (
     ),
     story(
         "a-volume-beside-the-local-disk",
-        Plot(instance="ml.g5.xlarge", hosts=alike(1, BUSY_A10G), volume_gb=400),
+        Plot(instance="ml.g5.xlarge", hosts=one_host(BUSY_A10G), volume_gb=400),
     ),
 )

@@ -1,7 +1,7 @@
 """Settings that an organisation requires of its jobs: the policy of all stories forbids one."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import Plot, alike
+from tests.labelled.machine import Plot, identical_hosts
 from tests.labelled.story import BUSY_A10G, story
 
 _ENCRYPTED = {"EnableInterContainerTrafficEncryption": True}
@@ -12,7 +12,7 @@ STORIES = (
         "two-hosts-encrypt-every-gradient",
         Plot(
             instance="ml.g5.xlarge",
-            hosts=alike(2, replace(BUSY_A10G, minutes=90)),
+            hosts=identical_hosts(2, replace(BUSY_A10G, minutes=90)),
             describe=_ENCRYPTED,
         ),
         must_find=("requirement-not-met",),
@@ -20,7 +20,9 @@ STORIES = (
     story(
         "two-hosts-send-their-gradients-as-they-are",
         Plot(
-            instance="ml.g5.xlarge", hosts=alike(2, replace(BUSY_A10G, minutes=90)), describe=_PLAIN
+            instance="ml.g5.xlarge",
+            hosts=identical_hosts(2, replace(BUSY_A10G, minutes=90)),
+            describe=_PLAIN,
         ),
         must_not_find=("requirement-not-met",),
     ),

@@ -9,7 +9,7 @@ from msgspec import Struct
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.bill.finding import Bucket
-from tests.labelled.audits import of_expert_job
+from tests.labelled.audits import expert_documents
 from tests.labelled.expert import ExpertJob, Range, expert_jobs
 
 _CENT = Decimal("0.01")
@@ -128,7 +128,7 @@ class Compared(Struct, frozen=True):
         wanted = ({topic} if isinstance(topic, str) else topic for topic in job.must_say)
         if not all(said & topic for topic in wanted):
             yield "says"
-        if self.told & set(job.must_not_say):
+        if self.reported_rules & set(job.must_not_say):
             yield "noise"
 
     def _idle_agrees(self) -> bool:
@@ -139,7 +139,7 @@ class Compared(Struct, frozen=True):
         return _within(idle["idle"], expected)
 
     @property
-    def told(self) -> set[str]:
+    def reported_rules(self) -> set[str]:
         """The rules whose findings are shown on their own."""
         findings = self.document["findings"]
         return {finding["rule"] for finding in findings if not finding["subsumed_by"]}
@@ -170,7 +170,7 @@ def _within(value: Decimal | None, ends: Range | None) -> bool:
 def compared(name: str) -> Compared:
     """A job or family with its audits."""
     [job] = [job for job in expert_jobs() if job.name == name]
-    return Compared(job, of_expert_job(name))
+    return Compared(job, expert_documents(name))
 
 
 def all_compared() -> list[Compared]:
