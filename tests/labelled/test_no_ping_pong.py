@@ -23,7 +23,14 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import run_summary
 from tests.labelled.audits import audit as audit_of
 from tests.labelled.audits import audit_in_turn
-from tests.labelled.followed import Way, cluster, left_open, next_recording, put, ways
+from tests.labelled.effects import cluster
+from tests.labelled.followed import (
+    Way,
+    has_open_value,
+    next_recording,
+    set_parameter,
+    ways_to_follow,
+)
 from tests.labelled.machine import BEGIN, REGION, SKLEARN, Doing, Json, Plot, one_host, training
 from tests.labelled.story import FAMILY, ONE, SEARCH, labelled, stories_of_kind, sweep
 
@@ -80,7 +87,7 @@ def standing_findings(audit: Audit) -> list[Finding]:
 
 def followable_findings(audit: Audit) -> list[Finding]:
     """Those whose fix says every value."""
-    return [one for one in standing_findings(audit) if not left_open(one.found.fix)]
+    return [one for one in standing_findings(audit) if not has_open_value(one.found.fix)]
 
 
 GOES_ON = "gpu-underused"
@@ -129,7 +136,7 @@ def test_one_advice_is_not_turned_back(name: str) -> None:
     document, audit, earlier, pace = last_run(name)
     for finding in standing_findings(audit):
         fix = finding.found.fix
-        for way in ways(finding):
+        for way in ways_to_follow(finding):
             after = audit_of(next_recording(document, [way], later=pace), earlier)
             better = frozenset[tuple[str, str]]() if way.fix == fix else parameter_values(fix)
             assert list(reversals([way], after, better)) == [], str(way)
@@ -139,7 +146,7 @@ def test_what_is_still_better_may_be_told_again_and_nothing_else() -> None:
     """After the second best type: the best one is; a third, or the one it came from, is not."""
     document, audit, earlier, pace = last_run("one-well-fed-gpu-on-a-host-for-many-loaders")
     [finding] = [one for one in standing_findings(audit) if one.rule.name == "cheaper-type"]
-    [_, second] = ways(finding)
+    [_, second] = ways_to_follow(finding)
     after = audit_of(next_recording(document, [second], later=pace), earlier)
     assert list(reversals([second], after, parameter_values(finding.found.fix))) == []
     [again] = reversals([second], after, parameter_values(second.fix))
@@ -156,7 +163,7 @@ def test_advice_ends(name: str) -> None:
     document, audit, earlier, pace = last_run(name)
     taken: list[Way] = []
     for _ in range(4):
-        now = [next(iter(ways(finding))) for finding in followable_findings(audit)]
+        now = [next(iter(ways_to_follow(finding))) for finding in followable_findings(audit)]
         if not now:
             break
         taken += now
@@ -191,7 +198,7 @@ def advised_search(
     most = len(trials)
     for parameter in fix:
         path, new = parameter["parameter"], parameter["new"]
-        put(own["describe"], path, new)
+        set_parameter(own["describe"], path, new)
         if path.endswith("MaxNumberOfTrainingJobs"):
             most = int(str(new))
         elif "TuningJobCompletionCriteria" in path:
@@ -279,7 +286,7 @@ def steps(document: Json, dice: random.Random) -> Iterator[tuple[Way, Json]]:
         moves = [
             way
             for finding in standing_findings(audit)
-            for way in ways(finding)
+            for way in ways_to_follow(finding)
             if any(one.path.endswith(("InstanceType", "InstanceCount")) for one in way.fix)
         ]
         if not moves:

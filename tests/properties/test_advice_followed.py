@@ -8,7 +8,7 @@ from hypothesis import given
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.kinds import Component
-from tests.labelled.followed import Way, next_recording, ways
+from tests.labelled.followed import Way, next_recording, ways_to_follow
 from tests.labelled.machine import REGION
 from tests.properties.judged import EXEMPT, Document, audited, held
 from tests.properties.programs import Run, runs
@@ -43,7 +43,7 @@ def best_way(findings: tuple[Finding, ...]) -> Way | None:
     """The fix of the first finding that counts and says every value."""
     for one in findings:
         if one.stands and one.saving_usd and one.rule.name not in EXEMPT:
-            for way in ways(one):
+            for way in ways_to_follow(one):
                 return way
     return None
 
