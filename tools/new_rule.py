@@ -87,7 +87,8 @@ STORY = '''"""$mark: what happened in the job, without this project's thresholds
 
 from sageaudit.structs import replace
 
-from tests.labelled.machine import SKLEARN, Plot, one_host
+from tests.labelled.machine import one_host
+from tests.labelled.made_up_job import SKLEARN, Plot
 from tests.labelled.story import BUSY_CPU, story
 
 FULL = replace(BUSY_CPU, disk=80)

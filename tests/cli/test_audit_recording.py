@@ -17,7 +17,8 @@ from sageaudit.rules.catalogue import load
 from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.fakes.jobs import training_answer, transition
-from tests.labelled.machine import BEGIN, Doing, Plot, one_host, training
+from tests.labelled.machine import Doing, one_host
+from tests.labelled.made_up_job import BEGIN, Plot, training
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 FSX_SPOT = DATA / "training-073-m5-4xlarge-spot-fsx-completed.json"

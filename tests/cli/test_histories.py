@@ -20,7 +20,8 @@ from sageaudit.structs import replace
 from sageaudit.workflows.recordings.run import audit_recordings
 from tests.adapters.history.entries import ACCOUNT, ended, entry
 from tests.fakes.command_line import Run
-from tests.labelled.machine import BEGIN, Doing, Plot, one_host, training
+from tests.labelled.machine import Doing, one_host
+from tests.labelled.made_up_job import BEGIN, Plot, training
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 SET = DATA / "tuning-set-bayesian-221019-1807.json"

@@ -17,20 +17,8 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.structs import replace
-from tests.labelled.machine import (
-    BEGIN,
-    Batchwork,
-    Doing,
-    Host,
-    Json,
-    Plot,
-    batchwork,
-    machine,
-    one_host,
-    search,
-    stamp,
-    training,
-)
+from tests.labelled.machine import Doing, Host, Json, machine, one_host
+from tests.labelled.made_up_job import BEGIN, Batchwork, Plot, batchwork, search, stamp, training
 
 TRIALS = frozenset({"spot-not-used", "trainium-candidate", "max-runtime-loose"})
 """Worth saying of nearly any long on-demand run: labelled only where a story is about them."""

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from tests.labelled.machine import Json, stamp, transition
+from tests.labelled.machine import Json
+from tests.labelled.made_up_job import stamp, transition
 
 WORK = ("Training", "Processing", "Transform")
 Values = list[float | None]

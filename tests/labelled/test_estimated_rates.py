@@ -7,7 +7,8 @@ import pytest
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.document import AuditDocument
 from tests.labelled.audits import audit_file
-from tests.labelled.machine import SKLEARN, Doing, Plot, idle, training
+from tests.labelled.machine import Doing, idle
+from tests.labelled.made_up_job import SKLEARN, Plot, training
 
 ESTIMATED, KNOWN = "ml.m6i.4xlarge", "ml.m5.4xlarge"
 TODAY_USD = Decimal("0.768") * Decimal("1.2")

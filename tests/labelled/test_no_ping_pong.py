@@ -31,7 +31,8 @@ from tests.labelled.followed import (
     set_parameter,
     ways_to_follow,
 )
-from tests.labelled.machine import BEGIN, REGION, SKLEARN, Doing, Json, Plot, one_host, training
+from tests.labelled.machine import Doing, Json, one_host
+from tests.labelled.made_up_job import BEGIN, REGION, SKLEARN, Plot, training
 from tests.labelled.story import FAMILY, ONE, SEARCH, labelled, stories_of_kind, sweep
 
 RISING: list[float | None] = [0.5 + 0.012 * number for number in range(30)]

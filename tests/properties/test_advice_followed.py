@@ -9,7 +9,7 @@ from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.kinds import Component
 from tests.labelled.followed import Way, next_recording, ways_to_follow
-from tests.labelled.machine import REGION
+from tests.labelled.made_up_job import REGION
 from tests.properties.judged import EXEMPT, Document, audited, held
 from tests.properties.programs import Run, runs
 

@@ -36,7 +36,8 @@ from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
 from sageaudit.workflows.recordings.jobs import Run, run_of
-from tests.labelled.machine import Doing, Phase, Plot, identical_hosts, one_host, training
+from tests.labelled.machine import Doing, identical_hosts, one_host
+from tests.labelled.made_up_job import Phase, Plot, training
 from tools.bench.row import Row
 
 ROOT = Path(__file__).parents[2]

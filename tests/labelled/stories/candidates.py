@@ -1,7 +1,8 @@
 """Runs that are worth a trial of something else."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import SKLEARN, Doing, Plot, channel, identical_hosts, one_host
+from tests.labelled.machine import Doing, identical_hosts, one_host
+from tests.labelled.made_up_job import SKLEARN, Plot, channel
 from tests.labelled.story import BUSY_A10G, BUSY_CPU, FOUR_BUSY_A10G, story
 
 EIGHT_BUSY_A100 = Doing(minutes=300, cores=40, gpus=(0.92,) * 8, gib=400, gpu_gib=(33.0,) * 8)

@@ -1,6 +1,7 @@
 """Cores and memory of CPU types."""
 
-from tests.labelled.machine import SKLEARN, Doing, Plot, one_host
+from tests.labelled.machine import Doing, one_host
+from tests.labelled.made_up_job import SKLEARN, Plot
 from tests.labelled.story import BUSY_CPU, story
 
 STORIES = (

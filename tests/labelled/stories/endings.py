@@ -1,7 +1,8 @@
 """Failures, limits, and what a job is followed by."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import Plot, idle, one_host
+from tests.labelled.machine import idle, one_host
+from tests.labelled.made_up_job import Plot
 from tests.labelled.story import BUSY_A10G, FOUR_BUSY_A10G, story
 
 DAY_S = 86_400

@@ -3,7 +3,8 @@
 from datetime import timedelta
 
 from sageaudit.structs import replace
-from tests.labelled.machine import Doing, Plot, channel, identical_hosts, one_host
+from tests.labelled.machine import Doing, identical_hosts, one_host
+from tests.labelled.made_up_job import Plot, channel
 from tests.labelled.story import BUSY_A10G, falling_loss, family
 
 

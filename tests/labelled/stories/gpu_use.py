@@ -1,6 +1,7 @@
 """How the GPUs of one instance are used, and what keeps them waiting."""
 
-from tests.labelled.machine import Doing, Plot, identical_hosts, one_host
+from tests.labelled.machine import Doing, identical_hosts, one_host
+from tests.labelled.made_up_job import Plot
 from tests.labelled.story import BUSY_A10G, BUSY_T4, repeated, story
 
 STORIES = (

@@ -1,7 +1,8 @@
 """Instances that wait before the work, after it, or for each other."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import SKLEARN, Doing, Plot, channel, identical_hosts, idle, one_host
+from tests.labelled.machine import Doing, identical_hosts, idle, one_host
+from tests.labelled.made_up_job import SKLEARN, Plot, channel
 from tests.labelled.story import BUSY_A10G, BUSY_CPU, BUSY_T4, story
 
 STORIES = (

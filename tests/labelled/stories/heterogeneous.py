@@ -1,17 +1,8 @@
 """Heterogeneous clusters: hosts with GPUs that train, and CPU hosts that feed them or do not."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import (
-    PYTORCH,
-    Doing,
-    Host,
-    Json,
-    Plot,
-    identical_hosts,
-    idle,
-    one_host,
-    training,
-)
+from tests.labelled.machine import Doing, Host, Json, identical_hosts, idle, one_host
+from tests.labelled.made_up_job import PYTORCH, Plot, training
 from tests.labelled.story import Story
 
 GROUP_WITHOUT_PART = "group-without-part"

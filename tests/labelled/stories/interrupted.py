@@ -1,6 +1,7 @@
 """A spot run that is interrupted again and again."""
 
-from tests.labelled.machine import Phase, Plot, idle, one_host
+from tests.labelled.machine import idle, one_host
+from tests.labelled.made_up_job import Phase, Plot
 from tests.labelled.story import story
 
 

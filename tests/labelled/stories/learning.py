@@ -3,7 +3,8 @@
 import math
 
 from sageaudit.structs import replace
-from tests.labelled.machine import Plot, one_host
+from tests.labelled.machine import one_host
+from tests.labelled.made_up_job import Plot
 from tests.labelled.story import BUSY_A10G, falling_loss, story
 
 HOSTS = one_host(replace(BUSY_A10G, minutes=200))

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from sageaudit.structs import replace
-from tests.labelled.machine import Doing, Plot
+from tests.labelled.machine import Doing
+from tests.labelled.made_up_job import Plot
 from tests.labelled.story import LONG_T4, story
 
 T4_GIB = 15.8

@@ -1,6 +1,7 @@
 """Processing and transform jobs."""
 
-from tests.labelled.machine import Batchwork, Doing, identical_hosts, one_host
+from tests.labelled.machine import Doing, identical_hosts, one_host
+from tests.labelled.made_up_job import Batchwork
 from tests.labelled.story import story
 
 INPUT_OF_LINES = {

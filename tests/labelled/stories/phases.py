@@ -1,7 +1,8 @@
 """Downloads, image pulls and uploads around the work."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import Doing, Plot, channel, identical_hosts, one_host
+from tests.labelled.machine import Doing, identical_hosts, one_host
+from tests.labelled.made_up_job import Plot, channel
 from tests.labelled.story import BUSY_A10G, story
 
 EIGHT_BUSY_A100 = Doing(minutes=420, cores=40, gpus=(0.94,) * 8, gib=400, gpu_gib=(34.0,) * 8)

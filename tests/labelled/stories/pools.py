@@ -11,7 +11,8 @@ from datetime import timedelta
 from msgspec import Struct
 
 from sageaudit.structs import replace
-from tests.labelled.machine import BEGIN, Json, Plot, one_host, training
+from tests.labelled.machine import Json, one_host
+from tests.labelled.made_up_job import BEGIN, Plot, training
 from tests.labelled.story import BUSY_A10G, FAMILY, Story
 
 COLD_STARTING_S, COLD_DOWNLOADING_S = 150, 240

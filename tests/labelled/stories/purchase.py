@@ -1,7 +1,8 @@
 """Spot, warm pools, old types and volumes."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import SKLEARN, Doing, Plot, one_host
+from tests.labelled.machine import Doing, one_host
+from tests.labelled.made_up_job import SKLEARN, Plot
 from tests.labelled.story import BUSY_A10G, BUSY_CPU, LONG_T4, story
 
 CHECKPOINTS = {"CheckpointConfig": {"S3Uri": "s3://bucket/checkpoints"}}

@@ -1,7 +1,8 @@
 """Settings that an organisation requires of its jobs: the policy of all stories forbids one."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import Plot, identical_hosts
+from tests.labelled.machine import identical_hosts
+from tests.labelled.made_up_job import Plot
 from tests.labelled.story import BUSY_A10G, story
 
 _ENCRYPTED = {"EnableInterContainerTrafficEncryption": True}

@@ -3,7 +3,8 @@ another host at work.
 """
 
 from sageaudit.structs import replace
-from tests.labelled.machine import Batchwork, Doing, Plot, identical_hosts, idle, one_host
+from tests.labelled.machine import Doing, identical_hosts, idle, one_host
+from tests.labelled.made_up_job import Batchwork, Plot
 from tests.labelled.story import BUSY_A10G, repeated, story
 
 BUSY = replace(BUSY_A10G, gib=24)
