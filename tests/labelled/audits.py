@@ -18,6 +18,7 @@ from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
@@ -27,8 +28,9 @@ from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, RequestCase
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import Audited, Caller
-from sageaudit.workflows.audit.judge import audit_job
+from sageaudit.workflows.audit.judge import audit_job, run_summary
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.recordings import run as recorded_audits
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
@@ -65,6 +67,29 @@ def audit(recorded: Json, earlier: tuple[AuditSummary, ...] = ()) -> Audit:
     usage = measure(job, read.series, market.types, absent=_ABSENT)
     now, policy = job.ended_at + _DAY, every_rule_on()
     return audit_job(job, usage, market, policy, catalogue.ruleset(), now=now, earlier=earlier)
+
+
+def summary_for_next_run(audit: Audit) -> AuditSummary:
+    """What the family's next run knows of this one."""
+    job, savings = audit.job, audit.savings
+    assert job.ended_at is not None
+    return replace(
+        run_summary(audit),
+        family=audit.family,
+        owner=audit.owner,
+        total_usd=audit.bill.total_usd,
+        avoidable_usd=savings.avoidable_usd,
+        lost_usd=savings.lost_usd,
+    )
+
+
+def standing_findings(audit: Audit) -> list[Finding]:
+    """The findings that tell somebody to change something."""
+    return [
+        finding
+        for finding in audit.savings.findings
+        if finding.found.fix and not (finding.superseded_by or finding.subsumed_by)
+    ]
 
 
 class RecordedMetrics(Struct, frozen=True):

@@ -57,7 +57,7 @@ class ExpertJob(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def recordings(self) -> list[dict[str, Any]]:
         """One recording, or one for each run of a family."""
-        return _recordings(self.module)[self.name]
+        return module_recordings(self.module)[self.name]
 
 
 class _Module(Struct, forbid_unknown_fields=True):
@@ -80,8 +80,8 @@ def expert_jobs() -> tuple[ExpertJob, ...]:
 
 
 @cache
-def _recordings(module: str) -> dict[str, list[dict[str, Any]]]:
-    """By the name of the job."""
+def module_recordings(module: str) -> dict[str, list[dict[str, Any]]]:
+    """The recordings of all jobs of a module, by name."""
     compressed = (_FOLDER / "recordings" / f"{module}.jsonl.xz").read_bytes()
     rows = map(json.loads, lzma.decompress(compressed).decode().splitlines())
     return {row["name"]: row["recordings"] for row in rows}

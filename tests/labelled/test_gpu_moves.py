@@ -17,10 +17,9 @@ from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.gpu import Precision, TimesAsLong, times_as_long
-from tests.labelled.audits import audit
+from tests.labelled.audits import audit, standing_findings
 from tests.labelled.machine import Doing, machine
 from tests.labelled.made_up_job import REGION, Plot, training
-from tests.labelled.test_no_ping_pong import standing_findings
 
 DLC = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:"
 CUDA_11_IMAGE = f"{DLC}2.0.1-gpu-py310-cu118-ubuntu20.04"

@@ -29,7 +29,7 @@ from tests.labelled.audits import (
     story_jobs,
 )
 from tests.labelled.confusion import JudgedRule, below_the_bar, judged_recordings, judged_stories
-from tests.labelled.expert import ExpertJob, expert_jobs
+from tests.labelled.expert import ExpertJob, expert_jobs, module_recordings
 from tests.labelled.expert_comparison import DISAGREED, compared, recall
 from tests.labelled.machine import one_host
 from tests.labelled.stories.families import USUAL
@@ -120,6 +120,16 @@ def test_most_of_the_certain_dollars_are_counted() -> None:
     shares = recall()
     assert shares.counted >= Decimal("0.8")
     assert shares.with_upper_ends >= Decimal("0.9")
+
+
+def test_every_verdict_has_its_recordings_and_none_is_left_over() -> None:
+    """A family has several runs, any other job one."""
+    jobs = expert_jobs()
+    recorded = [
+        name for module in {job.module for job in jobs} for name in module_recordings(module)
+    ]
+    assert sorted(recorded) == sorted(job.name for job in jobs)
+    assert all(job.is_family == (len(job.recordings) > 1) for job in jobs)
 
 
 def test_differences_are_of_jobs_that_are_there() -> None:
