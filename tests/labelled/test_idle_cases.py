@@ -1,4 +1,4 @@
-"""Five made-up jobs that were once told wrongly, through the command line's flow: what is right."""
+"""Five made-up jobs that were once reported wrongly, as the command line audits them."""
 
 import json
 from decimal import Decimal
