@@ -18,6 +18,7 @@ from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.domain.audit.document import AuditDocument
 from tests.fakes import recorded
 from tests.labelled import audits, simulated
+from tests.labelled.expert import expert_jobs
 
 MOST_SHOWN = 40
 _RULESET = "audit.ruleset"
@@ -28,11 +29,11 @@ def documents() -> Iterator[tuple[str, AuditDocument]]:
     """Names and documents: recordings, stories of each day, experts' jobs, simulated jobs."""
     for one in recorded.everything():
         yield f"recorded/{one.file}", one.document
-    for job in audits.of_stories():
+    for job in audits.story_jobs():
         yield f"story/{job.name}", job.document
-    for scenario in audits.scenarios():
-        for number, document in enumerate(audits.of_scenario(scenario.name)):
-            yield f"expert/{scenario.name}/{number}", document
+    for expert_job in expert_jobs():
+        for number, document in enumerate(audits.expert_documents(expert_job.name)):
+            yield f"expert/{expert_job.name}/{number}", document
     for case in simulated.cases():
         for number, document in enumerate(simulated.documents(case)):
             yield f"simulated/{case['name']}/{number}", document

@@ -1,7 +1,8 @@
-"""The audit of a labelled job by its name: `python -m tools.labelled hung-at-the-end-g5 [--json]`.
+"""The audit of a labelled job by its name: `python -m tools.labelled hung-at-the-end-g5`.
 
-Without a name it lists all of them, with a part of a name those that contain it. Of a family's
-runs, and of a tuning job with its trials, the last one is shown.
+With `--json` it prints the audit's document, with `--recordings` what was audited. Without a name
+it lists all of them, with a part of a name those that contain it. Of a family's runs, and of a
+tuning job with its trials, the audit of the last one is shown.
 """
 
 from __future__ import annotations
@@ -15,21 +16,32 @@ from rich.console import Console
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.terminal.render import render
-from tests.labelled.audits import of_scenario, of_story, scenarios
+from tests.labelled.audits import expert_documents, story_document
+from tests.labelled.expert import expert_jobs
+from tests.labelled.machine import Json
 from tests.labelled.story import labelled
 
 
 def names() -> list[str]:
     """Of all stories and of all jobs and families that an expert judged."""
-    return sorted([*(one.name for one in labelled()), *(one.name for one in scenarios())])
+    return sorted([*(one.name for one in labelled()), *(one.name for one in expert_jobs())])
 
 
 def audited(name: str) -> AuditDocument:
-    """The audit of one of them; a story is told for its first day."""
+    """The audit of one of them; a story is shown on its first day."""
     for story in labelled():
         if story.name == name:
-            return of_story(story, 1)
-    return of_scenario(name)[-1]
+            return story_document(story, 1)
+    return expert_documents(name)[-1]
+
+
+def recordings(name: str) -> list[Json]:
+    """The runs of one of them in their order; a story is shown on its first day."""
+    for story in labelled():
+        if story.name == name:
+            return story.recordings(1)
+    [job] = [job for job in expert_jobs() if job.name == name]
+    return job.recordings
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,6 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.labelled", description=__doc__)
     parser.add_argument("name", nargs="?", default="", help="a name, or a part of one")
     parser.add_argument("--json", action="store_true", help="print the audit's document")
+    parser.add_argument("--recordings", action="store_true", help="print what was audited")
     chosen = parser.parse_args(arguments)
     if chosen.name not in names():
         found = [name for name in names() if chosen.name in name]
@@ -44,6 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"no labelled job has {chosen.name} in its name", file=sys.stderr)
             return 3
         print(*found, sep="\n")
+        return 0
+    if chosen.recordings:
+        print(json.dumps(recordings(chosen.name), indent=1))
         return 0
     document = audited(chosen.name)
     if chosen.json:

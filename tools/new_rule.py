@@ -87,24 +87,30 @@ STORY = '''"""$mark: what happened in the job, without this project's thresholds
 
 from sageaudit.structs import replace
 
-from tests.labelled.machine import SKLEARN, Plot, alike
+from tests.labelled.machine import one_host
+from tests.labelled.made_up_job import SKLEARN, Plot
 from tests.labelled.story import BUSY_CPU, story
 
 FULL = replace(BUSY_CPU, disk=80)
 STORIES = (
-    # $mark: a name that says what happened. After the Plot: all rules that are right about it,
-    # older ones too; `either`: rules that may find it or not; `fine`: rules that must be silent,
-    # of which one story shows that they are
+    # $mark: a name that says what happened. `must_find`: all rules that are right about it, older
+    # ones too; `may_find`: rules that may find it or not; `must_not_find`: rules that must be
+    # silent, of which one story shows that they are
     story(
         "a-story-of-$name",
-        Plot("ml.m5.4xlarge", alike(1, FULL), image=SKLEARN, volume_gb=13_000),
-        "$name",
-        either=(),
+        Plot(
+            instance="ml.m5.4xlarge",
+            hosts=one_host(FULL),
+            image=SKLEARN,
+            volume_gb=13_000,
+        ),
+        must_find=("$name",),
+        may_find=(),
     ),
     story(
         "a-story-without-$name",
-        Plot("ml.m5.4xlarge", alike(1, BUSY_CPU), image=SKLEARN),
-        fine=("$name",),
+        Plot(instance="ml.m5.4xlarge", hosts=one_host(BUSY_CPU), image=SKLEARN),
+        must_not_find=("$name",),
     ),
 )
 '''

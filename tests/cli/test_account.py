@@ -8,9 +8,10 @@ import pytest
 
 from sageaudit.structs import replace
 from tests.fakes.command_line import Run
-from tests.labelled.machine import Doing, Plot, alike, training
+from tests.labelled.machine import Doing, one_host
+from tests.labelled.made_up_job import Plot, training
 
-IDLE_CPU = Plot("ml.m5.4xlarge", alike(1, Doing(90, cores=3.0, gib=24, jitter=0.2)), name="small")
+IDLE_CPU = Plot("ml.m5.4xlarge", one_host(Doing(90, cores=3.0, gib=24, jitter=0.2)), name="small")
 ACCOUNT = ("account", "111122223333")
 
 

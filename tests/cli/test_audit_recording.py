@@ -17,7 +17,8 @@ from sageaudit.rules.catalogue import load
 from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.fakes.jobs import training_answer, transition
-from tests.labelled.machine import BEGIN, Doing, Plot, alike, training
+from tests.labelled.machine import Doing, one_host
+from tests.labelled.made_up_job import BEGIN, Plot, training
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 FSX_SPOT = DATA / "training-073-m5-4xlarge-spot-fsx-completed.json"
@@ -233,7 +234,7 @@ def test_json_has_no_character_that_a_terminal_obeys(run: Run, tmp_path: Path) -
 
 DAY = timedelta(days=1)
 FIVE = Doing(5, cores=2.0, gpus=(0.12,), gib=4, gpu_gib=(2,))
-SHORT = Plot("ml.g5.xlarge", alike(1, Doing(14, cores=2.0, gpus=(0.12,), gib=4, gpu_gib=(2,))))
+SHORT = Plot("ml.g5.xlarge", one_host(Doing(14, cores=2.0, gpus=(0.12,), gib=4, gpu_gib=(2,))))
 
 
 @pytest.fixture(scope="module")
@@ -284,8 +285,8 @@ def test_runs_of_one_family_are_judged_together(files: list[Path]) -> None:
 
 def test_a_run_in_two_files_is_one_run(files: list[Path], tmp_path: Path) -> None:
     """A copy has no minutes of its own: the run after it stays too short."""
-    one = training(replace(SHORT, name="five", begin=BEGIN, hosts=alike(1, FIVE)), 1)
-    then = training(replace(SHORT, name="six", begin=BEGIN + DAY, hosts=alike(1, FIVE)), 2)
+    one = training(replace(SHORT, name="five", begin=BEGIN, hosts=one_host(FIVE)), 1)
+    then = training(replace(SHORT, name="six", begin=BEGIN + DAY, hosts=one_host(FIVE)), 2)
     paths = [tmp_path / f"{number}.json" for number in range(4)]
     for path, told in zip(paths, (one, one, one, then), strict=True):
         path.write_text(json.dumps(told))

@@ -20,11 +20,12 @@ from sageaudit.structs import replace
 from sageaudit.workflows.recordings.run import audit_recordings
 from tests.adapters.history.entries import ACCOUNT, ended, entry
 from tests.fakes.command_line import Run
-from tests.labelled.machine import BEGIN, Doing, Plot, alike, training
+from tests.labelled.machine import Doing, one_host
+from tests.labelled.made_up_job import BEGIN, Plot, training
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 SET = DATA / "tuning-set-bayesian-221019-1807.json"
-SHORT = Plot("ml.g5.xlarge", alike(1, Doing(14, cores=2.0, gpus=(0.12,), gib=4, gpu_gib=(2,))))
+SHORT = Plot("ml.g5.xlarge", one_host(Doing(14, cores=2.0, gpus=(0.12,), gib=4, gpu_gib=(2,))))
 
 
 @pytest.fixture(autouse=True)

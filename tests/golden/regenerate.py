@@ -27,7 +27,7 @@ from tests.fakes import documents, fixes
 from tests.fakes.alerts import alert
 from tests.fakes.cards import document_card
 from tests.fakes.documents import advised
-from tests.labelled import confusion, expert_jobs, simulated
+from tests.labelled import confusion, expert_comparison, simulated
 
 STACK = HistoryPlace.of_table("SageAudit-HistoryTable3F9C2A71-1T6QF0XN8KZ4D", "us-east-1")
 """The table of a stack, with a name as CloudFormation gives it."""
@@ -149,7 +149,7 @@ def goldens() -> dict[str, Callable[[], str]]:
             )
     files["terminal/fixes.txt"] = fixes.text
     files["labelled/confusion.txt"] = confusion.table
-    files["labelled/expert-jobs.txt"] = expert_jobs.table
+    files["labelled/expert-jobs.txt"] = expert_comparison.table
     files["labelled/simulated-jobs.txt"] = simulated.table
     return files
 
@@ -174,7 +174,7 @@ def _sns(document: AuditDocument, notify: AlertDecision) -> str:
 
 def main() -> None:
     """Rewrites every golden file; none while a rule is right less often than it must be."""
-    if below := confusion.below_the_bar(confusion.of_story_jobs()):
+    if below := confusion.below_the_bar(confusion.judged_stories()):
         sys.exit("No golden file was written:\n" + "\n".join(below))
     for name, make in goldens().items():
         path = HERE / name

@@ -18,6 +18,7 @@ from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
@@ -27,14 +28,15 @@ from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, RequestCase
+from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import Audited, Caller
-from sageaudit.workflows.audit.judge import audit_job
+from sageaudit.workflows.audit.judge import audit_job, run_summary
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.recordings import run as recorded_audits
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
-from tests.labelled.expert import Scenario
+from tests.labelled.expert import ExpertJob, expert_jobs
 from tests.labelled.machine import Json
-from tests.labelled.story import FAMILY, ONE, SEARCH, Story, collected, of_kind
+from tests.labelled.story import FAMILY, ONE, SEARCH, Story, stories_of_kind
 
 SEEDS = {ONE: (1, 2, 3, 4, 5), FAMILY: (1, 2), SEARCH: (1, 2)}
 """Each story happens on several days: other lengths, strengths and noise."""
@@ -67,6 +69,29 @@ def audit(recorded: Json, earlier: tuple[AuditSummary, ...] = ()) -> Audit:
     return audit_job(job, usage, market, policy, catalogue.ruleset(), now=now, earlier=earlier)
 
 
+def summary_for_next_run(audit: Audit) -> AuditSummary:
+    """What the family's next run knows of this one."""
+    job, savings = audit.job, audit.savings
+    assert job.ended_at is not None
+    return replace(
+        run_summary(audit),
+        family=audit.family,
+        owner=audit.owner,
+        total_usd=audit.bill.total_usd,
+        avoidable_usd=savings.avoidable_usd,
+        lost_usd=savings.lost_usd,
+    )
+
+
+def standing_findings(audit: Audit) -> list[Finding]:
+    """The findings that tell somebody to change something."""
+    return [
+        finding
+        for finding in audit.savings.findings
+        if finding.found.fix and not (finding.superseded_by or finding.subsumed_by)
+    ]
+
+
 class RecordedMetrics(Struct, frozen=True):
     """CloudWatch that answers with the series of each job's recording."""
 
@@ -76,7 +101,7 @@ class RecordedMetrics(Struct, frozen=True):
         return measure(job, self.series.get(job.name, ()), packaged.types(), absent=_ABSENT)
 
 
-def audited_in_turn(recordings: Iterable[Json]) -> list[AuditDocument]:
+def audit_in_turn(recordings: Iterable[Json]) -> list[AuditDocument]:
     """The documents of all, audited in their order as the Lambda would, by the shipped rules."""
     read = [recording.of_document(one) for one in recordings]
     named = [(*_name(one.describe), one) for one in read]
@@ -106,7 +131,7 @@ def _ends(answer: Mapping[str, object]) -> Iterator[datetime]:
             yield datetime.fromisoformat(str(value))
 
 
-def audited_file(recorded: Json) -> AuditDocument:
+def audit_file(recorded: Json) -> AuditDocument:
     """As the command line audits the file, by the shipped rules."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "job.json"
@@ -115,25 +140,19 @@ def audited_file(recorded: Json) -> AuditDocument:
 
 
 @cache
-def of_story(story: Story, seed: int) -> AuditDocument:
+def story_document(story: Story, seed: int) -> AuditDocument:
     """The document of a story's last job: of one job with every rule on."""
-    told = story.tell(seed)
-    return document(audit(told[0])) if story.kind == ONE else audited_in_turn(told)[-1]
+    recordings = story.recordings(seed)
+    return document(audit(recordings[0])) if story.kind == ONE else audit_in_turn(recordings)[-1]
 
 
 @cache
-def scenarios() -> tuple[Scenario, ...]:
-    """Every job and family that an expert judged: the `SCENARIOS` of the modules in `experts/`."""
-    return tuple(sorted(collected("experts", "SCENARIOS"), key=lambda one: one.is_family))
-
-
-@cache
-def of_scenario(name: str) -> tuple[AuditDocument, ...]:
+def expert_documents(name: str) -> tuple[AuditDocument, ...]:
     """The documents of an expert's job, or of a family's runs in their order."""
-    [one] = [one for one in scenarios() if one.name == name]
-    if one.is_family:
-        return tuple(audited_in_turn(one.recordings))
-    return (audited_file(one.recordings[0]),)
+    [job] = [job for job in expert_jobs() if job.name == name]
+    if job.is_family:
+        return tuple(audit_in_turn(job.recordings))
+    return (audit_file(job.recordings[0]),)
 
 
 class LabelledJob(Struct, frozen=True):
@@ -149,7 +168,7 @@ class LabelledJob(Struct, frozen=True):
     named: frozenset[str]
 
     @property
-    def told(self) -> frozenset[str]:
+    def reported_rules(self) -> frozenset[str]:
         """The rules that stand: one whose story another one tells is not said."""
         return frozenset(
             finding["rule"]
@@ -159,12 +178,12 @@ class LabelledJob(Struct, frozen=True):
 
 
 @cache
-def of_stories() -> tuple[LabelledJob, ...]:
+def story_jobs() -> tuple[LabelledJob, ...]:
     """Each story on every of its days, those of one job first."""
     return tuple(
         _labelled(story, seed)
         for kind in (ONE, FAMILY, SEARCH)
-        for story in of_kind(kind)
+        for story in stories_of_kind(kind)
         for seed in SEEDS[kind]
     )
 
@@ -174,28 +193,26 @@ def _labelled(story: Story, seed: int) -> LabelledJob:
     return LabelledJob(
         f"{story.name} {seed}",
         story.name.replace("-", " "),
-        of_story(story, seed),
+        story_document(story, seed),
         truths,
-        story.wasteful | story.either | story.fine,
+        story.must_find | story.may_find | story.must_not_find,
     )
 
 
 @cache
-def of_experts() -> tuple[LabelledJob, ...]:
+def expert_judged_jobs() -> tuple[LabelledJob, ...]:
     """The jobs that an expert judged in dollars: what must, and must not, be said.
 
     Where any one of several rules will do, those that spoke are right, and none missed it alone.
     """
-    return tuple(map(_judged, scenarios()))
+    return tuple(map(_judged, expert_jobs()))
 
 
-def _judged(one: Scenario) -> LabelledJob:
-    last = of_scenario(one.name)[-1]
+def _judged(job: ExpertJob) -> LabelledJob:
+    last = expert_documents(job.name)[-1]
     said = {finding["rule"] for finding in last["findings"] if not finding["subsumed_by"]}
-    must = {topic for topic in one.expert.must_say if isinstance(topic, str)}
-    any_one = {
-        rule for topic in one.expert.must_say if not isinstance(topic, str) for rule in topic
-    }
-    truths = dict.fromkeys(one.expert.must_not_say, False)
+    must = {topic for topic in job.must_say if isinstance(topic, str)}
+    any_one = {rule for topic in job.must_say if not isinstance(topic, str) for rule in topic}
+    truths = dict.fromkeys(job.must_not_say, False)
     truths |= dict.fromkeys(must | any_one & said, True)
-    return LabelledJob(one.name, one.story, last, truths, frozenset(truths) | any_one)
+    return LabelledJob(job.name, job.what_happened, last, truths, frozenset(truths) | any_one)

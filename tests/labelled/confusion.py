@@ -13,7 +13,7 @@ from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
 from sageaudit.workflows.recordings.jobs import run_of
 from tests.fakes.recorded import DATA, files
-from tests.labelled.audits import of_stories, rules
+from tests.labelled.audits import rules, story_jobs
 from tools.pages.track_record import AnswerCounts
 
 AT_LEAST = Decimal("0.95")
@@ -30,17 +30,17 @@ class JudgedRule(Struct, frozen=True):
 
 
 @cache
-def of_story_jobs() -> tuple[JudgedRule, ...]:
+def judged_stories() -> tuple[JudgedRule, ...]:
     """Every labelled answer on the stories."""
     return tuple(
-        JudgedRule(job.name, rule, truth, rule in job.told)
-        for job in of_stories()
+        JudgedRule(job.name, rule, truth, rule in job.reported_rules)
+        for job in story_jobs()
         for rule, truth in job.truths.items()
     )
 
 
 @cache
-def recorded() -> tuple[JudgedRule, ...]:
+def judged_recordings() -> tuple[JudgedRule, ...]:
     """Real jobs: what their own answer, or Debugger's half-second samples, leave no doubt about.
 
     A failed run that had started was lost, a completed one was not. A GPU that worked in a quarter
@@ -110,7 +110,7 @@ def _wrong(one: JudgedRule) -> str:
 def table() -> str:
     """The confusion table for people: a rule's row speaks only of what it found and missed."""
     lines = [f"{'rule':<26}{'found':>7}{'missed':>8}{'false':>7}{'precision':>11}{'recall':>8}"]
-    for title, answers in (("generated", of_story_jobs()), ("real", recorded())):
+    for title, answers in (("generated", judged_stories()), ("real", judged_recordings())):
         lines.append(f"-- {title}")
         lines += [
             f"{rule:<26}{counts.found:>7}{counts.missed:>8}{counts.false:>7}"

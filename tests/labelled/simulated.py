@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from sageaudit.domain.audit.document import AuditDocument
-from tests.labelled.audits import audited_file, audited_in_turn
+from tests.labelled.audits import audit_file, audit_in_turn
 
 _JOBS = Path(__file__).parent / "simulated_jobs" / "jobs.jsonl.xz"
 _MEASURED_AGAIN = Decimal("1.05")
@@ -59,7 +59,7 @@ def documents(case: dict[str, Any]) -> list[AuditDocument]:
     """The audits of a case's runs, in their order."""
     recordings = case["recordings"]
     alone = len(recordings) == 1 or case["name"] == _ONE_NAME
-    return [*map(audited_file, recordings)] if alone else audited_in_turn(recordings)
+    return [*map(audit_file, recordings)] if alone else audit_in_turn(recordings)
 
 
 def _counted() -> Iterator[tuple[str, Counted]]:

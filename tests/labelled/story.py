@@ -1,8 +1,7 @@
 """Physical stories with their truth: what happened in the job, and what a person would say of it.
 
-`wasteful` names what is true of the story by the way it is built; `either` what could be said with
-as much right as not. All else would be a false alarm. A story has one job, the runs of a family in
-their order, or a tuning job with its trials; what is true is true of the last one.
+A story has one job, the runs of a family in their order, or a tuning job with its trials; what is
+true is true of the last one. Any rule that a story does not name would be a false alarm.
 """
 
 import importlib
@@ -13,26 +12,13 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from msgspec import Struct
 
 from sageaudit.structs import replace
-from tests.labelled.machine import (
-    BEGIN,
-    Batchwork,
-    Doing,
-    Host,
-    Json,
-    Plot,
-    alike,
-    batchwork,
-    machine,
-    search,
-    stamp,
-    training,
-)
+from tests.labelled.machine import Doing, Host, Json, machine, one_host
+from tests.labelled.made_up_job import BEGIN, Batchwork, Plot, batchwork, search, stamp, training
 
 TRIALS = frozenset({"spot-not-used", "trainium-candidate", "max-runtime-loose"})
 """Worth saying of nearly any long on-demand run: labelled only where a story is about them."""
@@ -40,21 +26,24 @@ ONE, FAMILY, SEARCH = "job", "family", "search"
 
 
 class Story(Struct, frozen=True):
-    """One story. `tell` makes its recordings in the order in which they ended, for a seed."""
+    """One story."""
 
     name: str
-    tell: Callable[[int], list[Json]]
-    wasteful: frozenset[str] = frozenset()
-    either: frozenset[str] = frozenset()
-    fine: frozenset[str] = frozenset()
-    """Rules that this story is about, and that must not speak."""
+    recordings: Callable[[int], list[Json]]
+    """For a seed, in the order in which the jobs ended."""
+    must_find: frozenset[str] = frozenset()
+    """Rules that are true of it by the way it is built."""
+    may_find: frozenset[str] = frozenset()
+    """Rules that may find it with as much right as not."""
+    must_not_find: frozenset[str] = frozenset()
+    """Rules that it is about, and that must be silent."""
     kind: str = ONE
 
     def truth(self, rule: str) -> bool | None:
-        """True, False, or None where both would be right."""
-        if rule in self.wasteful:
+        """True, False, or None if both would be right."""
+        if rule in self.must_find:
             return True
-        if rule in self.either or (rule in TRIALS and rule not in self.fine):
+        if rule in self.may_find or (rule in TRIALS and rule not in self.must_not_find):
             return None
         return False
 
@@ -62,25 +51,15 @@ class Story(Struct, frozen=True):
 @cache
 def labelled() -> tuple[Story, ...]:
     """Every story: the `STORIES` of the modules in `stories/`, which is the only list."""
-    return collected("stories", "STORIES")
+    folder = str(Path(__file__).parent / "stories")
+    names = sorted(info.name for info in pkgutil.iter_modules([folder]))
+    modules = [importlib.import_module(f"tests.labelled.stories.{name}") for name in names]
+    found = tuple(story for module in modules for story in module.STORIES)
+    assert len({story.name for story in found}) == len(found), "two stories have one name"
+    return found
 
 
-@cache
-def collected(folder: str, name: str) -> tuple[Any, ...]:
-    """What the modules of a folder have under a name, in the order of theirs; no name is twice."""
-    found = [one for module in _modules(folder) for one in getattr(module, name)]
-    names = [one.name for one in found]
-    assert len(set(names)) == len(names), "two stories have one name"
-    return tuple(found)
-
-
-def _modules(folder: str) -> list[ModuleType]:
-    path = str(Path(__file__).parent / folder)
-    names = sorted(info.name for info in pkgutil.iter_modules([path]))
-    return [importlib.import_module(f"tests.labelled.{folder}.{name}") for name in names]
-
-
-def of_kind(*kinds: str) -> tuple[Story, ...]:
+def stories_of_kind(*kinds: str) -> tuple[Story, ...]:
     """Those of one job, of a family's runs, or of a tuning job."""
     return tuple(story for story in labelled() if story.kind in kinds)
 
@@ -88,20 +67,22 @@ def of_kind(*kinds: str) -> tuple[Story, ...]:
 def story(
     name: str,
     plot: Plot | Batchwork,
-    *wasteful: str,
-    either: Sequence[str] = (),
-    fine: Sequence[str] = (),
-    also: Json | None = None,
+    *,
+    must_find: Sequence[str] = (),
+    may_find: Sequence[str] = (),
+    must_not_find: Sequence[str] = (),
 ) -> Story:
-    """A job's story; `also` adds to the recording."""
+    """A job's story."""
     named = replace(plot, name=name)
 
-    def tell(seed: int) -> list[Json]:
+    def recordings(seed: int) -> list[Json]:
         if isinstance(named, Batchwork):
             return [batchwork(named, seed)]
-        return [training(_varied(named, seed), seed) | (also or {})]
+        return [training(_varied(named, seed), seed)]
 
-    return Story(name, tell, frozenset(wasteful), frozenset(either), frozenset(fine))
+    return Story(
+        name, recordings, frozenset(must_find), frozenset(may_find), frozenset(must_not_find)
+    )
 
 
 def _varied(plot: Plot, seed: int) -> Plot:
@@ -113,7 +94,7 @@ def _varied(plot: Plot, seed: int) -> Plot:
     dice = random.Random(f"{plot.name} on day {seed}")
     factor, much = dice.uniform(0.85, 1.25), dice.uniform(0.92, 1.06)
     hosts: tuple[Host, ...] = tuple(
-        tuple(_more_or_less(doing, factor, much, plot.instance) for doing in _doings(host))
+        tuple(_more_or_less(doing, factor, much, plot.instance) for doing in host)
         for host in plot.hosts
     )
     downloading_s, uploading_s = (
@@ -122,10 +103,6 @@ def _varied(plot: Plot, seed: int) -> Plot:
     return replace(
         plot, hosts=hosts, downloading_s=downloading_s, uploading_s=uploading_s, missing_share=0.02
     )
-
-
-def _doings(host: Host) -> list[Doing]:
-    return [doing for doing in host if isinstance(doing, Doing)]
 
 
 def _more_or_less(doing: Doing, factor: float, much: float, instance: str) -> Doing:
@@ -150,17 +127,18 @@ def runs(plots: Sequence[Plot], seed: int, *, every: timedelta) -> list[Json]:
 def family(
     name: str,
     plots: Sequence[Plot],
-    *wasteful: str,
+    *,
     every: timedelta = timedelta(hours=8),
-    either: Sequence[str] = (),
+    must_find: Sequence[str] = (),
+    may_find: Sequence[str] = (),
 ) -> Story:
     """A family's story: the jobs share their name, but for its number."""
     named = [replace(plot, name=name) for plot in plots]
 
-    def tell(seed: int) -> list[Json]:
+    def recordings(seed: int) -> list[Json]:
         return runs(named, seed, every=every)
 
-    return Story(name, tell, frozenset(wasteful), frozenset(either), kind=FAMILY)
+    return Story(name, recordings, frozenset(must_find), frozenset(may_find), kind=FAMILY)
 
 
 def sweep(
@@ -172,7 +150,7 @@ def sweep(
         failed = objective is None
         plot = Plot(
             "ml.g5.xlarge",
-            alike(1, replace(BUSY_A10G, minutes=35 if failed else 60)),
+            one_host(replace(BUSY_A10G, minutes=35 if failed else 60)),
             name=f"sweep-{number:03d}",
             begin=BEGIN + number * timedelta(minutes=65),
             status="Failed" if failed else "Completed",
@@ -208,27 +186,35 @@ def sweep(
 def tuning(
     name: str,
     objectives: Sequence[float | None],
-    *wasteful: str,
-    either: Sequence[str] = (),
-    fine: Sequence[str] = (),
+    *,
+    must_find: Sequence[str] = (),
+    may_find: Sequence[str] = (),
+    must_not_find: Sequence[str] = (),
     **config: Any,
 ) -> Story:
-    """A tuning job's story."""
+    """A tuning job's story; `config` adds to its configuration."""
     failed = sum(value is None for value in objectives)
     counters = {"Completed": len(objectives) - failed, "NonRetryableError": failed}
 
-    def tell(seed: int) -> list[Json]:
+    def recordings(seed: int) -> list[Json]:
         return sweep(seed, objectives, counters, **config)
 
-    return Story(name, tell, frozenset(wasteful), frozenset(either), frozenset(fine), SEARCH)
+    return Story(
+        name,
+        recordings,
+        frozenset(must_find),
+        frozenset(may_find),
+        frozenset(must_not_find),
+        kind=SEARCH,
+    )
 
 
-def swinging(times: int, *doings: Doing) -> tuple[Doing, ...]:
+def repeated(times: int, *doings: Doing) -> tuple[Doing, ...]:
     """The same minutes over and over."""
     return doings * times
 
 
-def falling(points: int, still: int, level: float = 0.3) -> list[float | None]:
+def falling_loss(points: int, still: int, level: float = 0.3) -> list[float | None]:
     """A loss that falls to its level and stays there for the last `still` points."""
     steps = points - still
     return [
@@ -237,7 +223,8 @@ def falling(points: int, still: int, level: float = 0.3) -> list[float | None]:
     ]
 
 
-BUSY_A10G = Doing(150, cores=2.6, gpus=(0.92,), gib=9, gpu_gib=(20.0,))
-BUSY_T4 = Doing(150, cores=2.2, gpus=(0.9,), gib=9, gpu_gib=(13.0,))
-BUSY_CPU = Doing(120, cores=14.2, gib=42)
+BUSY_A10G = Doing(minutes=150, cores=2.6, gpus=(0.92,), gib=9, gpu_gib=(20.0,))
+BUSY_T4 = Doing(minutes=150, cores=2.2, gpus=(0.9,), gib=9, gpu_gib=(13.0,))
+BUSY_CPU = Doing(minutes=120, cores=14.2, gib=42)
 LONG_T4 = replace(BUSY_T4, minutes=320)
+FOUR_BUSY_A10G = Doing(minutes=130, cores=30, gpus=(0.9,) * 4, gib=120, gpu_gib=(20.0,) * 4)

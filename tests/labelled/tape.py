@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from tests.labelled.machine import Json, stamp, transition
+from tests.labelled.machine import Json
+from tests.labelled.made_up_job import stamp, transition
 
 WORK = ("Training", "Processing", "Transform")
 Values = list[float | None]
@@ -83,7 +84,7 @@ class Tape:
         self.phases = [(n, change(s) if n in WORK else s) for n, s in self.phases]
 
 
-def taken_apart(recorded: Json) -> Tape:
+def take_apart(recorded: Json) -> Tape:
     """Reads a recording of this generator."""
     recorded = copy.deepcopy(recorded)
     answer = recorded["describe"]

@@ -80,8 +80,11 @@ PARTS = {
     },
 }
 """By rule: a part of its sentence, and the expert's word for that."""
-AS_MISSING = {("request-conflict", "VolumeSizeInGB is missing"), ("request-conflict", "neither"),
-              ("request-conflict", "no instance type")}  # fmt: skip
+AS_MISSING = {
+    ("request-conflict", "VolumeSizeInGB is missing"),
+    ("request-conflict", "neither"),
+    ("request-conflict", "no instance type"),
+}
 """What the expert counts as a missing parameter: AWS's model requires it in words only."""
 FAULTS = {
     "unknown-parameter": "unknown",
@@ -104,7 +107,7 @@ DIFFERS = {
 
 def history_of(case: Case) -> FamilyHistory | None:
     """The expert's runs as the history has them."""
-    if not case.said.get("history"):
+    if not case.verdict.get("history"):
         return None
     spot = json.loads(case.file.read_text(encoding="utf-8")).get("EnableManagedSpotTraining")
     runs = [
@@ -120,7 +123,7 @@ def history_of(case: Case) -> FamilyHistory | None:
             instance_type=run["instance_type"],
             instance_count=run["instances"],
         )
-        for number, run in enumerate(case.said["history"]["runs"])
+        for number, run in enumerate(case.verdict["history"]["runs"])
     ]
     return FamilyHistory(tuple(sorted(runs, key=lambda run: run.ended_at, reverse=True)), ())
 
@@ -159,7 +162,7 @@ def is_missing(row: dict[str, Any]) -> bool:
     return any(row["rule"] == rule and part in row["summary"] for rule, part in AS_MISSING)
 
 
-def told(name: str) -> dict[str, list[str]]:
+def reported_words(name: str) -> dict[str, list[str]]:
     """The expert's words for what was found, each with its severities."""
     found = defaultdict(list)
     for row in rows(name):
@@ -199,7 +202,7 @@ def test_every_request_has_its_case_and_the_list_of_rules_their_numbers() -> Non
     assert {path.stem for path in CASES[0].file.parent.iterdir()} == set(BY_NAME)
     page = (Path(__file__).parents[2] / "docs" / "rules" / "README.md").read_text("utf-8")
     assert f"labelled {len(CASES)} requests" in page
-    assert f"{sum(len(case.said['must']) for case in CASES)} issues" in page
+    assert f"{sum(len(case.verdict['must']) for case in CASES)} issues" in page
 
 
 @EVERY
@@ -214,14 +217,14 @@ def test_what_must_be_told_is_told_and_no_false_alarm_is_raised(name: str) -> No
 
     What the expert bans at one path only may be right at another.
     """
-    found, said = told(name), BY_NAME[name].said
-    for issue in said["must"]:
+    found, verdict = reported_words(name), BY_NAME[name].verdict
+    for issue in verdict["must"]:
         assert issue["word"] in found, issue
         steps = (abs(rank(s) - rank(issue["severity"])) for s in found[issue["word"]])
         assert min(steps) <= 1, issue
-    must = {issue["word"] for issue in said["must"]}
-    loudest = {issue["word"]: rank(issue["severity"]) for issue in said["may"]}
-    banned = {ban["word"] for ban in said["must_not"] if not ban.get("path")}
+    must = {issue["word"] for issue in verdict["must"]}
+    loudest = {issue["word"]: rank(issue["severity"]) for issue in verdict["may"]}
+    banned = {ban["word"] for ban in verdict["must_not"] if not ban.get("path")}
     assert not (banned - must - loudest.keys() - {"value-unknown"}) & set(found)
     loudest.setdefault("spot-candidate", rank("low"))
     for word, severities in found.items():
@@ -237,7 +240,7 @@ def test_parameters_are_compared_with_the_api(name: str) -> None:
         for row in rows(name)
         if row["source"] == "api" or is_missing(row)
     )
-    problems = BY_NAME[name].said["problems"]
+    problems = BY_NAME[name].verdict["problems"]
     assert found == sorted((last_part(one["path"]), one["kind"]) for one in problems)
 
 
@@ -249,7 +252,7 @@ def test_the_most_that_it_costs_is_the_experts(name: str) -> None:
         for job in checked(name)["jobs"]
         if not job["trial"] and job["kind"] != "transform"
     ]
-    expected = BY_NAME[name].said["ceiling_usd"]
+    expected = BY_NAME[name].verdict["ceiling_usd"]
     total = None if None in costs else sum(costs, Decimal(0))
     agrees = total is None or not costs
     if expected is not None:
@@ -257,12 +260,12 @@ def test_the_most_that_it_costs_is_the_experts(name: str) -> None:
     assert agrees is ((name, "ceiling") not in DIFFERS)
 
 
-@pytest.mark.parametrize("name", [case.name for case in CASES if case.said.get("history")])
+@pytest.mark.parametrize("name", [case.name for case in CASES if case.verdict.get("history")])
 def test_the_prediction_is_the_experts(name: str) -> None:
     """Where nothing comparable ran there is none; one run is no range."""
     [job] = [job for job in checked(name)["jobs"] if not job["trial"]]
     usd = job["history"]["usd"]
-    expected = (BY_NAME[name].said["history"]["predict"] or {}).get("usd")
+    expected = (BY_NAME[name].verdict["history"]["predict"] or {}).get("usd")
     if expected is None or usd is None:
         assert usd is None
         assert expected is None

@@ -6,8 +6,9 @@ import pytest
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.document import AuditDocument
-from tests.labelled.audits import audited_file
-from tests.labelled.machine import SKLEARN, Doing, Plot, idle, training
+from tests.labelled.audits import audit_file
+from tests.labelled.machine import Doing, idle
+from tests.labelled.made_up_job import SKLEARN, Plot, training
 
 ESTIMATED, KNOWN = "ml.m6i.4xlarge", "ml.m5.4xlarge"
 TODAY_USD = Decimal("0.768") * Decimal("1.2")
@@ -16,7 +17,7 @@ TODAY_USD = Decimal("0.768") * Decimal("1.2")
 
 def audited(instance: str, *hosts: Doing) -> AuditDocument:
     """The audit of one host that did this, one thing after the other."""
-    return audited_file(training(Plot(instance, (hosts,), image=SKLEARN, name="guess"), 1))
+    return audit_file(training(Plot(instance, (hosts,), image=SKLEARN, name="guess"), 1))
 
 
 def test_a_hung_end_is_counted_at_the_estimated_rate() -> None:

@@ -1,4 +1,4 @@
-"""Five made-up jobs that were once told wrongly, through the command line's flow: what is right."""
+"""Five made-up jobs that were once reported wrongly, as the command line audits them."""
 
 import json
 from decimal import Decimal
@@ -7,7 +7,7 @@ from pathlib import Path
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.output.fixes.dialects import fix_text
-from tests.labelled.audits import audited_file, of_story
+from tests.labelled.audits import audit_file, story_document
 from tests.labelled.machine import Json
 from tests.labelled.story import labelled
 
@@ -32,7 +32,7 @@ def cents(usd: Decimal | None) -> Decimal | None:
 
 def test_a_hang_that_a_limit_ended_was_idle_first_and_gets_no_longer_limit() -> None:
     """All of the bill is lost once; the fix is checkpoints alone."""
-    document = audited_file(recorded("hang-limit-g5"))
+    document = audit_file(recorded("hang-limit-g5"))
     found = finding(document, "limit-hit")
     assert found["summary"].startswith("The run was idle from minute 56 on, for 11 h 3 min. ")
     assert (found["first_step"] or "").startswith("Read its log after 56 min for what it waited")
@@ -45,12 +45,12 @@ def test_a_hang_that_a_limit_ended_was_idle_first_and_gets_no_longer_limit() -> 
 def test_a_run_that_slept_before_it_failed_says_so_first() -> None:
     """The recorded run completed: its idle end is avoidable. Had it failed, all of it is lost."""
     slept = recorded("failed-after-sleeping")
-    assert cents(audited_file(slept)["avoidable_usd"]) == Decimal("3.70")
+    assert cents(audit_file(slept)["avoidable_usd"]) == Decimal("3.70")
     describe = slept["describe"]
     del describe["ModelArtifacts"]
     describe |= {"TrainingJobStatus": "Failed", "SecondaryStatus": "Failed"}
     describe["FailureReason"] = "AlgorithmError: ExecuteUserScriptError: exit code 1"
-    document = audited_file(slept)
+    document = audit_file(slept)
     found = finding(document, "failed-spend")
     assert found["summary"].startswith("The run was idle from minute 5 on, for 7 h 55 min. ")
     assert (found["first_step"] or "").startswith("Read its log after 5 min for what it waited")
@@ -61,21 +61,21 @@ def test_a_run_that_slept_before_it_failed_says_so_first() -> None:
 def test_hosts_of_a_transform_job_move_to_another_gpu_as_one_host_does() -> None:
     """At 6% of two V100: twice what one host saves."""
     two = recorded("transform-two-hosts-p3")
-    document = audited_file(two)
+    document = audit_file(two)
     assert cents(document["avoidable_usd"]) == Decimal("8.00")
     assert finding(document, "old-generation")["fix"][0]["new"] == "ml.g4dn.xlarge"
     two["describe"]["TransformResources"]["InstanceCount"] = 1
     two["metrics"]["series"] = [
         one for one in two["metrics"]["series"] if one["host"].endswith("ffee0")
     ]
-    alone = audited_file(two)["avoidable_usd"]
+    alone = audit_file(two)["avoidable_usd"]
     assert alone is not None
     assert cents(2 * alone) == Decimal("8.00")
 
 
 def test_an_evaluation_on_one_core_is_no_hang() -> None:
     """Three times 44 minutes at one beat: nothing is counted, and $15.60 are possible."""
-    document = audited_file(recorded("evaluation-on-one-core"))
+    document = audit_file(recorded("evaluation-on-one-core"))
     found = finding(document, "idle-middle")
     assert document["avoidable_usd"] == 0
     assert found["bucket"] == "possible"
@@ -88,5 +88,5 @@ def test_an_evaluation_on_one_core_is_no_hang() -> None:
 def test_a_cluster_of_several_types_whose_hosts_all_work_wastes_nothing() -> None:
     """Each type was judged: what was avoidable is 0, and not unknown."""
     [story] = [story for story in labelled() if story.name == "feeding-hosts-at-work"]
-    document = of_story(story, 1)
+    document = story_document(story, 1)
     assert (document["judged"], document["avoidable_usd"]) == ("partly", 0)

@@ -22,24 +22,23 @@ from sageaudit.structs import replace
 from tests.golden import regenerate
 from tests.labelled import confusion, simulated
 from tests.labelled.audits import (
-    audited_file,
-    audited_in_turn,
-    of_scenario,
-    of_stories,
+    audit_file,
+    audit_in_turn,
+    expert_documents,
     rules,
-    scenarios,
+    story_jobs,
 )
-from tests.labelled.confusion import JudgedRule, below_the_bar, of_story_jobs, recorded
-from tests.labelled.expert import Scenario
-from tests.labelled.expert_jobs import DISAGREED, compared, recall
-from tests.labelled.machine import alike
+from tests.labelled.confusion import JudgedRule, below_the_bar, judged_recordings, judged_stories
+from tests.labelled.expert import ExpertJob, expert_jobs, module_recordings
+from tests.labelled.expert_comparison import DISAGREED, compared, recall
+from tests.labelled.machine import one_host
 from tests.labelled.stories.families import USUAL
 from tests.labelled.stories.purchase import CHECKPOINTS
-from tests.labelled.story import BUSY_A10G, FAMILY, ONE, of_kind, runs
+from tests.labelled.story import BUSY_A10G, FAMILY, ONE, runs, stories_of_kind
 from tests.labelled.track_records import track_records
 from tools.pages.track_record import FILE, measured, section, to_text
 
-EXPERTS = [one.name for one in scenarios()]
+EXPERTS = [job.name for job in expert_jobs()]
 TOO_MUCH = Decimal("1.05")
 AT_MOST_PERCENT = 10
 """Of the healthy jobs of a kind: our choice. The rules that speak of fewer are right elsewhere."""
@@ -57,13 +56,13 @@ def test_golden(name: str) -> None:
 
 def test_a_rule_has_stories_in_which_it_is_true_and_others() -> None:
     """Each has stories in which it is true, and far more in which it is not."""
-    truths = {(one.rule, one.truth) for one in of_story_jobs()}
+    truths = {(one.rule, one.truth) for one in judged_stories()}
     assert truths == {(rule, truth) for rule in rules() for truth in (True, False)}
 
 
 def test_every_rule_is_right_nineteen_times_of_twenty() -> None:
     """The golden file has the table."""
-    assert below_the_bar(of_story_jobs()) == []
+    assert below_the_bar(judged_stories()) == []
 
 
 def test_a_rule_under_the_bar_is_named_with_the_stories_that_it_gets_wrong() -> None:
@@ -91,7 +90,7 @@ def test_no_golden_file_is_written_of_a_rule_under_the_bar(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """`make golden` ends with the story's name."""
-    monkeypatch.setattr(confusion, "of_story_jobs", lambda: (MISSED,))
+    monkeypatch.setattr(confusion, "judged_stories", lambda: (MISSED,))
     monkeypatch.setattr(regenerate, "HERE", tmp_path)
     with pytest.raises(SystemExit, match=r"gpu-idle: recall 0%.* not found on a hung run 1"):
         regenerate.main()
@@ -100,7 +99,7 @@ def test_no_golden_file_is_written_of_a_rule_under_the_bar(
 
 def test_real_jobs_are_judged_as_their_own_records_say() -> None:
     """Where a real job's record leaves no doubt, the rule has none either."""
-    assert [one for one in recorded() if one.truth != one.found] == []
+    assert [one for one in judged_recordings() if one.truth != one.found] == []
 
 
 @pytest.mark.parametrize("name", EXPERTS)
@@ -111,7 +110,7 @@ def test_a_job_is_judged_as_an_expert_would(name: str) -> None:
     than was wasted: missing waste is a gap, inventing it is what users never forgive.
     """
     one, (points, _) = compared(name), DISAGREED.get(name, ((), ""))
-    assert one.differs == points, one.scenario.expert.says
+    assert one.differs == points, one.job.expert_says
     if one.wasted_usd is not None:
         assert one.counted_usd <= one.wasted_usd[1] * TOO_MUCH + 1
 
@@ -121,6 +120,16 @@ def test_most_of_the_certain_dollars_are_counted() -> None:
     shares = recall()
     assert shares.counted >= Decimal("0.8")
     assert shares.with_upper_ends >= Decimal("0.9")
+
+
+def test_every_verdict_has_its_recordings_and_none_is_left_over() -> None:
+    """A family has several runs, any other job one."""
+    jobs = expert_jobs()
+    recorded = [
+        name for module in {job.module for job in jobs} for name in module_recordings(module)
+    ]
+    assert sorted(recorded) == sorted(job.name for job in jobs)
+    assert all(job.is_family == (len(job.recordings) > 1) for job in jobs)
 
 
 def test_differences_are_of_jobs_that_are_there() -> None:
@@ -149,21 +158,22 @@ def test_a_page_shows_a_job_where_the_rule_speaks_and_one_where_it_is_silent() -
         assert record.silent.job in shown
 
 
-def is_healthy(scenario: Scenario) -> bool:
+def is_healthy(job: ExpertJob) -> bool:
     """Has the expert nothing to say of the one job, and no dollars?"""
-    expert = scenario.expert
-    if scenario.is_family or expert.must_say or not expert.wasted_usd or not expert.lost_usd:
+    if job.is_family or job.must_say or not job.avoidable_usd or not job.lost_usd:
         return False
-    most = (scenario.bill_usd or 0) * NOTHING_PERCENT / 100
-    return expert.wasted_usd[1] <= most and expert.lost_usd[1] == 0
+    most = (job.bill_usd or 0) * NOTHING_PERCENT / 100
+    return job.avoidable_usd[1] <= most and job.lost_usd[1] == 0
 
 
 def healthy() -> Iterator[AuditDocument]:
     """The audits of all healthy labelled jobs under the shipped rules; of a roll-up its jobs."""
-    documents = [of_scenario(one.name)[0] for one in scenarios() if is_healthy(one)]
-    documents += [audited_file(one.tell(1)[0]) for one in of_kind(ONE) if not one.wasteful]
-    fine = {f"{one.name} 1" for one in of_kind(FAMILY) if not one.wasteful}
-    documents += [job.document for job in of_stories() if job.name in fine]
+    documents = [expert_documents(job.name)[0] for job in expert_jobs() if is_healthy(job)]
+    documents += [
+        audit_file(one.recordings(1)[0]) for one in stories_of_kind(ONE) if not one.must_find
+    ]
+    fine = {f"{one.name} 1" for one in stories_of_kind(FAMILY) if not one.must_find}
+    documents += [job.document for job in story_jobs() if job.name in fine]
     for document in documents:
         yield from (document["children"] or ()) if document["rollup"] else (document,)
 
@@ -190,9 +200,9 @@ def test_no_rule_speaks_of_more_than_a_tenth_of_the_healthy_jobs() -> None:
 
 def test_advice_about_a_setting_is_told_of_a_familys_first_run_only() -> None:
     """The second run has the same findings and the same possible dollars, marked as said."""
-    usual = replace(USUAL, hosts=alike(1, replace(BUSY_A10G, minutes=320)), describe=CHECKPOINTS)
+    usual = replace(USUAL, hosts=one_host(replace(BUSY_A10G, minutes=320)), describe=CHECKPOINTS)
     first, second = (
-        audited_in_turn(runs([usual] * count, 1, every=timedelta(days=1)))[-1] for count in (1, 2)
+        audit_in_turn(runs([usual] * count, 1, every=timedelta(days=1)))[-1] for count in (1, 2)
     )
     said = {finding["rule"]: finding["said_of"] for finding in first["findings"]}
     again = {finding["rule"]: finding["said_of"] for finding in second["findings"]}
@@ -204,7 +214,7 @@ def test_advice_about_a_setting_is_told_of_a_familys_first_run_only() -> None:
 
 def findings() -> Iterator[FindingDocument]:
     """Those that stand, of every labelled job."""
-    return (one for job in of_stories() for one in job.document["findings"] if stands(one))
+    return (one for job in story_jobs() for one in job.document["findings"] if stands(one))
 
 
 def test_a_finding_without_a_parameter_says_what_to_do_first() -> None:
@@ -245,7 +255,7 @@ def test_a_caution_does_not_take_back_what_is_counted() -> None:
 def test_no_headline_says_none_where_a_sum_is_worth_a_trial() -> None:
     """And it says the dollars."""
     tried = 0
-    for job in of_stories():
+    for job in story_jobs():
         if (job.document["possible_usd"] or 0) >= 1:
             assert not headline(job.document).startswith("none"), job.name
             tried += "worth a trial" in headline(job.document)

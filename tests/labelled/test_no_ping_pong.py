@@ -1,320 +1,154 @@
-"""No advice is ever turned back: the run that follows it, audited, is told nothing to undo it.
+"""No advice is reversed: no advice on the run that follows it undoes it."""
 
-Of random work on random types the advice goes downhill, and comes to an end.
-"""
-
-import copy
-import random
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from decimal import Decimal
 from functools import cache
 
 import pytest
+from msgspec import Struct
 
-from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Finding, Found, Parameter
-from sageaudit.domain.job.kinds import Component, JobKind
-from sageaudit.domain.prices.market import InstanceType
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.judge import run_summary
 from tests.labelled.audits import audit as audit_of
-from tests.labelled.audits import audited_in_turn
-from tests.labelled.followed import Way, cluster, followed, left_open, put, ways
-from tests.labelled.machine import BEGIN, REGION, SKLEARN, Doing, Json, Plot, alike, training
-from tests.labelled.story import FAMILY, ONE, SEARCH, labelled, of_kind, sweep
+from tests.labelled.audits import standing_findings, summary_for_next_run
+from tests.labelled.followed import Way, has_open_value, next_recording, ways_to_follow
+from tests.labelled.machine import Doing, Json, one_host
+from tests.labelled.made_up_job import Plot, training
+from tests.labelled.story import FAMILY, ONE, labelled, stories_of_kind
 
-RISING: list[float | None] = [0.5 + 0.012 * number for number in range(30)]
-FLAT: list[float | None] = [0.8] * 30
-AT_ONCE = {"MaxNumberOfTrainingJobs": 30, "MaxParallelTrainingJobs": 30}
 DAY = timedelta(days=1)
-_HALF_ASLEEP = Doing(300, cores=3, gpus=(0.24,), gib=30, gpu_gib=(4.0,))
 HALF_ASLEEP = "hours-on-a-gpu-half-asleep"
-RUNS = (HALF_ASLEEP, *(story.name for story in of_kind(ONE, FAMILY)))
-"""Each story's run, and each family's runs in their order: the last one is advised."""
+HALF_ASLEEP_PLOT = Plot(
+    instance="ml.g5.8xlarge",
+    hosts=one_host(Doing(minutes=300, cores=3, gpus=(0.24,), gib=30, gpu_gib=(4.0,))),
+    name="half-asleep",
+)
+EVERY_RUN = pytest.mark.parametrize(
+    "name", [HALF_ASLEEP, *(story.name for story in stories_of_kind(ONE, FAMILY))]
+)
+"""Of a family's runs the last one is advised."""
+MAY_REPEAT = "gpu-underused"
+"""It says how little a GPU does, whatever was done about it, and may name a type that is cheaper
+still: `test_type_advice_ends.py` holds that such steps end. Every other rule is silent once its
+advice is followed."""
 
 
-def told_runs(name: str) -> list[Json]:
-    """The recordings of a story."""
-    if name == HALF_ASLEEP:
-        return [training(Plot("ml.g5.8xlarge", alike(1, _HALF_ASLEEP), name="half-asleep"), 1)]
-    return next(story for story in labelled() if story.name == name).tell(1)
+class LastRun(Struct, frozen=True):
+    """The last run of a story."""
 
+    recording: Json
+    audit: Audit
+    family: tuple[AuditSummary, ...]
+    """All runs so far, this one too, newest first."""
+    pace: timedelta
+    """From one run's end to the next."""
 
-def remembered(audit: Audit) -> AuditSummary:
-    """What the family's next run knows of this one."""
-    job, savings = audit.job, audit.savings
-    assert job.ended_at is not None
-    return replace(
-        run_summary(audit),
-        family=audit.family,
-        owner=audit.owner,
-        total_usd=audit.bill.total_usd,
-        avoidable_usd=savings.avoidable_usd,
-        lost_usd=savings.lost_usd,
-    )
+    def audit_after(self, *followed: Way) -> Audit:
+        """The audit of the run that follows this advice."""
+        return audit_of(next_recording(self.recording, followed, later=self.pace), self.family)
 
 
 @cache
-def last(name: str) -> tuple[Json, Audit, tuple[AuditSummary, ...], timedelta]:
-    """A story's last run, its audit, the runs before and with it, newest first, and their pace."""
-    earlier: tuple[AuditSummary, ...] = ()
-    for document in told_runs(name):
-        audit = audit_of(document, earlier)
-        earlier = (remembered(audit), *earlier)
-    ends = [run.ended_at for run in earlier]
-    return document, audit, earlier, ends[0] - ends[1] if len(ends) > 1 else DAY
+def last_run(name: str) -> LastRun:
+    """The last run of a story, by its name."""
+    family: tuple[AuditSummary, ...] = ()
+    for recording in recordings_of_story(name):
+        audit = audit_of(recording, family)
+        family = (summary_for_next_run(audit), *family)
+    ends = [run.ended_at for run in family]
+    return LastRun(recording, audit, family, ends[0] - ends[1] if len(ends) > 1 else DAY)
 
 
-def standing(audit: Audit) -> list[Finding]:
-    """The findings that tell somebody to change something."""
+def recordings_of_story(name: str) -> list[Json]:
+    """On its first day."""
+    if name == HALF_ASLEEP:
+        return [training(HALF_ASLEEP_PLOT, 1)]
+    return next(story for story in labelled() if story.name == name).recordings(1)
+
+
+def followable_findings(audit: Audit) -> list[Finding]:
+    """Those whose fix says every value."""
     return [
-        one
-        for one in audit.savings.findings
-        if one.found.fix and not (one.superseded_by or one.subsumed_by)
+        finding for finding in standing_findings(audit) if not has_open_value(finding.found.fix)
     ]
 
 
-def followable(audit: Audit) -> list[Finding]:
-    """Those whose fix says every value."""
-    return [one for one in standing(audit) if not left_open(one.found.fix)]
-
-
-GOES_ON = "gpu-underused"
-"""It says how little a GPU does, whatever was done about it, and may name a type that is cheaper
-still: a test below holds that such steps end. Every other rule is silent once heeded."""
-
-
-def told(fix: Sequence[Parameter]) -> frozenset[tuple[str, str]]:
+def parameter_values(fix: Sequence[Parameter]) -> frozenset[tuple[str, str]]:
     """What it sets, and to what."""
-    return frozenset((one.path, str(one.new)) for one in fix)
+    return frozenset((parameter.path, str(parameter.new)) for parameter in fix)
 
 
-def turned_back(
-    taken: Sequence[Way], after: Audit, still_better: frozenset[tuple[str, str]] = frozenset()
+def reversals(
+    followed: Sequence[Way], after: Audit, still_better: frozenset[tuple[str, str]] = frozenset()
 ) -> Iterator[str]:
-    """Each rule that fires again, and each parameter that is told to be what it was.
+    """Each rule that finds the same again, and each parameter that is to be what it was.
 
-    `still_better`: the fix itself, where its alternative was taken. That one is still the better,
-    so a rule may tell it again, in the very same words, and nothing else.
+    `still_better`: the values of the fix itself, if its alternative was followed. They are still
+    better, so the rule may advise them again, and nothing else.
     """
-    undone = {(parameter.path, str(parameter.old)) for way in taken for parameter in way.fix}
-    names = {way.rule for way in taken}
-    for name, outcome in after.outcomes:
-        if isinstance(outcome, Found):
-            said = [Way(name.name, fix, None) for fix in (outcome.fix, *outcome.alternatives)]
-            if name.name in names - {GOES_ON} and told(outcome.fix) != still_better:
-                yield f"again: {outcome.summary} {said[0]}"
-            for way in said:
-                if any((one.path, str(one.new)) in undone for one in way.fix):
-                    yield f"back: {outcome.summary} {way}"
+    undone = {(parameter.path, str(parameter.old)) for way in followed for parameter in way.fix}
+    followed_rules = {way.rule for way in followed} - {MAY_REPEAT}
+    for rule, outcome in after.outcomes:
+        if not isinstance(outcome, Found):
+            continue
+        ways = [Way(rule.name, fix, None) for fix in (outcome.fix, *outcome.alternatives)]
+        if rule.name in followed_rules and parameter_values(outcome.fix) != still_better:
+            yield f"again: {outcome.summary} {ways[0]}"
+        for way in ways:
+            if parameter_values(way.fix) & undone:
+                yield f"back: {outcome.summary} {way}"
 
 
-@pytest.mark.parametrize("name", RUNS)
+@EVERY_RUN
 def test_no_two_findings_contradict_each_other(name: str) -> None:
-    """What stands sets no parameter to two values."""
+    """All that stand together set no parameter to two values."""
     values: dict[str, set[str]] = {}
-    for finding in standing(last(name)[1]):
-        for one in finding.found.fix:
-            values.setdefault(one.path, set()).add(str(one.new))
+    for finding in standing_findings(last_run(name).audit):
+        for parameter in finding.found.fix:
+            values.setdefault(parameter.path, set()).add(str(parameter.new))
     assert {path: new for path, new in values.items() if len(new) > 1} == {}
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_one_advice_is_not_turned_back(name: str) -> None:
-    """Taken alone, at both ends of its range, and each of its alternatives."""
-    document, audit, earlier, pace = last(name)
-    for finding in standing(audit):
+@EVERY_RUN
+def test_one_advice_is_not_reversed(name: str) -> None:
+    """Followed alone, at both ends of its range, and each of its alternatives."""
+    run = last_run(name)
+    for finding in standing_findings(run.audit):
         fix = finding.found.fix
-        for way in ways(finding):
-            after = audit_of(followed(document, [way], later=pace), earlier)
-            better = frozenset[tuple[str, str]]() if way.fix == fix else told(fix)
-            assert list(turned_back([way], after, better)) == [], str(way)
+        for way in ways_to_follow(finding):
+            better = frozenset[tuple[str, str]]() if way.fix == fix else parameter_values(fix)
+            assert list(reversals([way], run.audit_after(way), better)) == [], str(way)
 
 
-def test_what_is_still_better_may_be_told_again_and_nothing_else() -> None:
-    """After the second best type: the best one is; a third, or the one it came from, is not."""
-    document, audit, earlier, pace = last("one-well-fed-gpu-on-a-host-for-many-loaders")
-    [finding] = [one for one in standing(audit) if one.rule.name == "cheaper-type"]
-    [_, second] = ways(finding)
-    after = audit_of(followed(document, [second], later=pace), earlier)
-    assert list(turned_back([second], after, told(finding.found.fix))) == []
-    [again] = turned_back([second], after, told(second.fix))
+def test_after_the_second_best_type_only_the_best_one_may_be_advised() -> None:
+    """A third type, or the one that the run came from, is a reversal."""
+    run = last_run("one-well-fed-gpu-on-a-host-for-many-loaders")
+    [finding] = [one for one in standing_findings(run.audit) if one.rule.name == "cheaper-type"]
+    [_, second] = ways_to_follow(finding)
+    after = run.audit_after(second)
+    assert list(reversals([second], after, parameter_values(finding.found.fix))) == []
+    [again] = reversals([second], after, parameter_values(second.fix))
     assert again.startswith("again: ")
     back = replace(second, fix=tuple(replace(one, old=one.new) for one in finding.found.fix))
-    assert any(line.startswith("back: ") for line in turned_back([back], after, told(back.fix)))
+    lines = list(reversals([back], after, parameter_values(back.fix)))
+    assert any(line.startswith("back: ") for line in lines)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@EVERY_RUN
 def test_advice_ends(name: str) -> None:
-    """All of it taken together, and what is said then too: it ends, and nothing is turned back."""
-    document, audit, earlier, pace = last(name)
-    taken: list[Way] = []
+    """After at most four runs that follow all advice there is none left, and none was reversed."""
+    run = last_run(name)
+    recording, audit, family = run.recording, run.audit, run.family
+    followed: list[Way] = []
     for _ in range(4):
-        now = [next(iter(ways(finding))) for finding in followable(audit)]
-        if not now:
+        ways = [next(iter(ways_to_follow(finding))) for finding in followable_findings(audit)]
+        if not ways:
             break
-        taken += now
-        document = followed(document, now, later=pace)
-        audit = audit_of(document, earlier)
-        earlier = (remembered(audit), *earlier)
-        assert list(turned_back(taken, audit)) == [], [str(way) for way in now]
-    assert followable(audit) == []
-
-
-SWEEPS: dict[str, tuple[list[float | None], Json]] = {
-    "every-point-of-a-grid": (RISING, {"Strategy": "Grid"}),
-    "all-at-random-at-once": (RISING, {"Strategy": "Random", "ResourceLimits": AT_ONCE}),
-    "all-bayesian-at-once": (RISING, {"ResourceLimits": AT_ONCE}),
-    "never-cut-short": (FLAT, {"TrainingJobEarlyStoppingType": "Off"}),
-}
-
-
-def searched(name: str) -> list[Json]:
-    """A tuning job with its trials, the tuning job's own answer last."""
-    if name not in SWEEPS:
-        return next(story for story in labelled() if story.name == name).tell(1)
-    objectives, config = SWEEPS[name]
-    return sweep(1, objectives, {"Completed": len(objectives)}, **config)
-
-
-def advised_search(
-    recordings: list[Json], fix: list[FixDocument]
-) -> tuple[list[Json], set[tuple[str, str]]]:
-    """The search as it is asked for then, with as many trials as that runs; what it was before."""
-    *trials, own = copy.deepcopy(recordings)
-    most = len(trials)
-    for parameter in fix:
-        path, new = parameter["parameter"], parameter["new"]
-        put(own["describe"], path, new)
-        if path.endswith("MaxNumberOfTrainingJobs"):
-            most = int(str(new))
-        elif "TuningJobCompletionCriteria" in path:
-            most = min(most, 2 + 5)
-    counters = {"Completed": most}
-    own["describe"]["TrainingJobStatusCounters"] = counters
-    return [*trials[:most], own], {(one["parameter"], str(one["old"])) for one in fix}
-
-
-@pytest.mark.parametrize("name", [*SWEEPS, *(story.name for story in of_kind(SEARCH))])
-def test_a_searchs_advice_is_not_turned_back(name: str) -> None:
-    """Each way of each finding on the tuning job itself."""
-    search = searched(name)
-    for finding in own_findings(search):
-        for fix in filter(None, (finding["fix"], *finding["alternatives"])):
-            recordings, undone = advised_search(search, fix)
-            for after in own_findings(recordings):
-                assert after["rule"] != finding["rule"], (fix, after["summary"])
-                said = [one for way in (after["fix"], *after["alternatives"]) for one in way]
-                assert not {(one["parameter"], str(one["new"])) for one in said} & undone, fix
-
-
-def own_findings(recordings: list[Json]) -> list[FindingDocument]:
-    """Those on the tuning job itself, not on its trials."""
-    document = audited_in_turn(recordings)[-1]
-    return [one for one in document["findings"] if "training_jobs" not in one["evidence"]]
-
-
-AT_MOST = 4
-"""Steps from type to type."""
-_PRICES = sources.offline_book(REGION, Component.TRAINING, BEGIN.date())
-
-
-def hourly_usd(name: str) -> Decimal | None:
-    """What an instance costs on demand."""
-    rate = _PRICES.hourly(REGION, Component.TRAINING, name)
-    return None if rate is None else rate.usd
-
-
-def sold(*, gpus: bool) -> list[InstanceType]:
-    """Types with a price here, by whether they have GPUs."""
-    kinds = packaged.types().values()
-    return [
-        kind
-        for kind in kinds
-        if JobKind.TRAINING in kind.kinds
-        and hourly_usd(kind.name)
-        and (kind.gpus > 0 if gpus else kind.accelerator is None)
-    ]
-
-
-def on_cpus(dice: random.Random) -> Plot:
-    """Some cores and some memory, for an hour and more, on one host or several alike."""
-    kind = dice.choice(sold(gpus=False))
-    share, jitter = dice.random() ** 2, dice.choice((0.02, 0.1, 0.4))
-    memory = float(kind.memory_gib) * dice.random() ** 2
-    work = Doing(70, cores=max(kind.vcpu * share, 0.3), gib=memory, jitter=jitter)
-    hosts = ((work,),) * dice.choice((1, 1, 1, 2, 5))
-    return Plot(kind.name, hosts, image=SKLEARN, name=f"cpu-{kind.name.replace('.', '-')}")
-
-
-def on_gpus(dice: random.Random) -> Plot:
-    """Some of the GPUs at some of their strength, a part of their memory, and what feeds them."""
-    kind = dice.choice(sold(gpus=True))
-    used = dice.randint(1, kind.gpus)
-    busy = dice.choice((0.0, dice.random() ** 2, dice.random()))
-    memory = float(kind.gpu_memory_gib or 16) * dice.random() ** 2
-    work = Doing(
-        70,
-        cores=max(kind.vcpu * dice.random() ** 2, 0.3),
-        gpus=(busy,) * used,
-        gib=float(kind.memory_gib) * dice.random() ** 2,
-        gpu_gib=(memory,) * used,
-        jitter=dice.choice((0.02, 0.1, 0.4)),
-    )
-    return Plot(
-        kind.name, ((work,),) * dice.choice((1, 1, 1, 2)), name=f"gpu-{kind.name.replace('.', '-')}"
-    )
-
-
-def steps(document: Json, dice: random.Random) -> Iterator[tuple[Way, Json]]:
-    """Each advice on type or count, as it is followed, and the run that follows it."""
-    audit, earlier = audit_of(document, ()), tuple[AuditSummary, ...]()
-    while True:
-        moves = [
-            way
-            for finding in standing(audit)
-            for way in ways(finding)
-            if any(one.path.endswith(("InstanceType", "InstanceCount")) for one in way.fix)
-        ]
-        if not moves:
-            return
-        way = dice.choice(moves)
-        document = followed(document, [way], later=DAY)
-        yield way, document
-        earlier = (remembered(audit), *earlier)
-        audit = audit_of(document, earlier)
-
-
-def place(document: Json) -> tuple[str, int]:
-    """Type and count."""
-    where = cluster(document["describe"])
-    return where["InstanceType"], where["InstanceCount"]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_advice_on_types_goes_downhill_and_ends(seed: int) -> None:
-    """Ten jobs each: at most four steps, each cheaper by the hour, to no place a second time."""
-    dice = random.Random(seed)
-    for number in range(10):
-        plot = (on_cpus, on_gpus)[number % 2](dice)
-        document = training(replace(plot, describe={}), seed)
-        been, path = [place(document)], [str(plot)]
-        for way, after in steps(document, dice):
-            where = place(after)
-            path.append(str(way))
-            assert where not in been, path
-            assert usd_an_hour(where) < usd_an_hour(been[-1]), path
-            been.append(where)
-            assert len(been) <= 1 + AT_MOST, path
-
-
-def usd_an_hour(where: tuple[str, int]) -> Decimal:
-    """Of all hosts together."""
-    name, count = where
-    rate = hourly_usd(name)
-    assert rate is not None, name
-    return rate * count
+        followed += ways
+        recording = next_recording(recording, ways, later=run.pace)
+        audit = audit_of(recording, family)
+        family = (summary_for_next_run(audit), *family)
+        assert list(reversals(followed, audit)) == [], [str(way) for way in ways]
+    assert followable_findings(audit) == []

@@ -10,8 +10,8 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Found, Outcome
 from tests.labelled.accounts import ACCOUNTS, DAYS, LabelledAccount
-from tests.labelled.audits import LabelledJob, of_experts, of_stories, rules
-from tests.labelled.expert_jobs import all_compared
+from tests.labelled.audits import LabelledJob, expert_judged_jobs, rules, story_jobs
+from tests.labelled.expert_comparison import all_compared
 from tools.pages.track_record import AnswerCounts, CountedDollars, Example, TrackRecord
 
 _ZERO = Decimal(0)
@@ -19,16 +19,18 @@ _ZERO = Decimal(0)
 
 def track_records() -> dict[str, TrackRecord]:
     """By rule."""
-    jobs = {rule: _record(rule, (*of_experts(), *of_stories())) for rule in rules()}
+    jobs = {rule: _record(rule, (*expert_judged_jobs(), *story_jobs())) for rule in rules()}
     judged = {rule for account in ACCOUNTS for rule in account.truths}
     return jobs | {rule: _record_of_accounts(rule) for rule in sorted(judged)}
 
 
 def _record(rule: str, jobs: tuple[LabelledJob, ...]) -> TrackRecord:
     known = [job for job in jobs if rule in job.truths]
-    right = [job for job in known if job.truths[rule] and rule in job.told]
+    right = [job for job in known if job.truths[rule] and rule in job.reported_rules]
     fires = right[0] if right else None
-    quiet = [job for job in known if not job.truths[rule] and rule in job.named - job.told]
+    quiet = [
+        job for job in known if not job.truths[rule] and rule in job.named - job.reported_rules
+    ]
     asked = [job for job in quiet if rule in job.document["clear"]]
     silent = _nearest(fires, asked or quiet)
     return TrackRecord(
@@ -36,8 +38,8 @@ def _record(rule: str, jobs: tuple[LabelledJob, ...]) -> TrackRecord:
         silent=_example(silent, rule) if silent else None,
         answers=AnswerCounts(
             found=len(right),
-            missed=sum(job.truths[rule] and rule not in job.told for job in known),
-            false=sum(not job.truths[rule] and rule in job.told for job in known),
+            missed=sum(job.truths[rule] and rule not in job.reported_rules for job in known),
+            false=sum(not job.truths[rule] and rule in job.reported_rules for job in known),
         ),
         dollars=_dollars(rule),
     )

@@ -2,7 +2,7 @@
 
 It knows what physics knows: a device is busy for a share of a second and never for more, a loader
 that falls behind leaves the devices waiting, what is held in memory is held on a device. It knows
-no threshold of this project. `tests.labelled.machine` prints it as a recording.
+no threshold of this project. `tests.labelled.made_up_job` prints it as a recording.
 """
 
 import enum
@@ -17,7 +17,8 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.structs import replace
-from tests.labelled.machine import REGION, Doing, Plot, machine, training
+from tests.labelled.machine import Doing, machine
+from tests.labelled.made_up_job import REGION, Plot, training
 
 Document = dict[str, Any]
 METRICS = ("CPUUtilization", "MemoryUtilization", "GPUUtilization", "GPUMemoryUtilization")

@@ -8,8 +8,8 @@ from hypothesis import given
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.kinds import Component
-from tests.labelled.followed import Way, followed, ways
-from tests.labelled.machine import REGION
+from tests.labelled.followed import Way, next_recording, ways_to_follow
+from tests.labelled.made_up_job import REGION
 from tests.properties.judged import EXEMPT, Document, audited, held
 from tests.properties.programs import Run, runs
 
@@ -43,7 +43,7 @@ def best_way(findings: tuple[Finding, ...]) -> Way | None:
     """The fix of the first finding that counts and says every value."""
     for one in findings:
         if one.stands and one.saving_usd and one.rule.name not in EXEMPT:
-            for way in ways(one):
+            for way in ways_to_follow(one):
                 return way
     return None
 
@@ -65,7 +65,7 @@ def test_no_advice_leads_back_or_to_a_dearer_type(run: Run) -> None:
         if way is None:
             return
         before = type_of(told)
-        told = followed(told, [way], later=_DAY)
+        told = next_recording(told, [way], later=_DAY)
         after = type_of(told)
         left += [before] if before != after else []
         audit = audited(told)

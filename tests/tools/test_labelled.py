@@ -6,7 +6,7 @@ import pytest
 
 from tools import labelled
 
-STORY, SCENARIO, FAMILY = "a-well-fed-gpu", "hung-at-the-end-g5", "family-all-idle-g5-xlarge"
+STORY, EXPERT_JOB, FAMILY = "a-well-fed-gpu", "hung-at-the-end-g5", "family-all-idle-g5-xlarge"
 
 
 def test_names_are_listed_as_far_as_they_contain_what_is_asked_for(
@@ -14,14 +14,14 @@ def test_names_are_listed_as_far_as_they_contain_what_is_asked_for(
 ) -> None:
     """Stories, jobs that an expert judged, and families of such."""
     assert labelled.main([]) == 0
-    assert {STORY, SCENARIO, FAMILY} <= set(capsys.readouterr().out.splitlines())
+    assert {STORY, EXPERT_JOB, FAMILY} <= set(capsys.readouterr().out.splitlines())
     assert labelled.main(["hung-at"]) == 0
-    assert capsys.readouterr().out.split() == ["end-hung-at-a-barrier-p5en", SCENARIO]
+    assert capsys.readouterr().out.split() == ["end-hung-at-a-barrier-p5en", EXPERT_JOB]
     assert labelled.main(["no-such-job"]) == 3
 
 
 @pytest.mark.parametrize(
-    ("name", "rule"), [(STORY, None), (SCENARIO, "idle-tail"), (FAMILY, "gpu-idle")]
+    ("name", "rule"), [(STORY, None), (EXPERT_JOB, "idle-tail"), (FAMILY, "gpu-idle")]
 )
 def test_the_audit_of_a_name(
     name: str, rule: str | None, capsys: pytest.CaptureFixture[str]
@@ -33,3 +33,12 @@ def test_the_audit_of_a_name(
     assert rule in found or rule is None
     assert labelled.main([name]) == 0
     assert document["job"]["name"] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "runs"), [(STORY, 1), (EXPERT_JOB, 1), (FAMILY, 7)])
+def test_the_recordings_of_a_name(name: str, runs: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """One for each run, as `sageaudit audit FILE` takes it."""
+    assert labelled.main([name, "--recordings"]) == 0
+    recordings = json.loads(capsys.readouterr().out)
+    assert len(recordings) == runs
+    assert all(recorded["metrics"]["series"] for recorded in recordings)

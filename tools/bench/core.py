@@ -36,7 +36,8 @@ from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
 from sageaudit.workflows.recordings.jobs import Run, run_of
-from tests.labelled.machine import Doing, Phase, Plot, alike, training
+from tests.labelled.machine import Doing, identical_hosts, one_host
+from tests.labelled.made_up_job import Phase, Plot, training
 from tools.bench.row import Row
 
 ROOT = Path(__file__).parents[2]
@@ -45,16 +46,16 @@ DAYS, PERIOD_S, HOSTS = 28, 300, 64
 PLOTS: Mapping[str, Plot] = {
     "busy GPU": Plot(
         "ml.g5.xlarge",
-        alike(1, Doing(HOUR, cores=2, gpus=(0.9,), gib=9, gpu_gib=(10,))),
+        one_host(Doing(HOUR, cores=2, gpus=(0.9,), gib=9, gpu_gib=(10,))),
     ),
     "low-use GPU": Plot(
         "ml.g5.xlarge",
-        alike(1, Doing(HOUR, cores=2, gpus=(0.1,), gib=9, gpu_gib=(10,))),
+        one_host(Doing(HOUR, cores=2, gpus=(0.1,), gib=9, gpu_gib=(10,))),
     ),
-    "low-use CPU": Plot("ml.m5.4xlarge", alike(1, Doing(HOUR, cores=3, gib=9))),
+    "low-use CPU": Plot("ml.m5.4xlarge", one_host(Doing(HOUR, cores=3, gib=9))),
     "large": Plot(
         "ml.g5.12xlarge",
-        alike(HOSTS, Doing(HOUR, cores=6, gpus=(0.3,) * 4, gib=40, gpu_gib=(8,) * 4)),
+        identical_hosts(HOSTS, Doing(HOUR, cores=6, gpus=(0.3,) * 4, gib=40, gpu_gib=(8,) * 4)),
         phases=(Phase("Downloading", 60), Phase("Training", DAYS * 86_400), Phase("Uploading", 20)),
     ),
 }

@@ -28,7 +28,7 @@ from sageaudit.workflows.recordings.jobs import run_of
 from tests.fakes import recorded
 from tests.fakes.jobs import training_answer
 from tests.fakes.price_lists import stored
-from tests.labelled.story import ONE, of_kind
+from tests.labelled.story import ONE, stories_of_kind
 
 AS_OF = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 NO_POINTS = Missing("metric_missing", "CloudWatch has no points", "Audit it again in some minutes.")
@@ -52,10 +52,10 @@ def live(made: Recording, as_of: datetime | None = None) -> Recording:
     return replace(made, as_read=replace(READ, as_of=moment))
 
 
-@pytest.mark.parametrize("story", of_kind(ONE), ids=lambda story: story.name)
+@pytest.mark.parametrize("story", stories_of_kind(ONE), ids=lambda story: story.name)
 def test_the_hints_of_a_story_survive_without_its_settings(story: Any) -> None:
     """Hyperparameters, environment and arguments are gone; the job that rules see is the same."""
-    made = live(recording.of_document(story.tell(1)[0]))
+    made = live(recording.of_document(story.recordings(1)[0]))
     text = recording_file.text_of(recording_file.document_of(made))
     assert "HyperParameters" not in text
     assert '"Environment"' not in text

@@ -1,22 +1,23 @@
-"""What a reviewer says of job requests before they run. README.md tells how to read a case."""
+"""What a reviewer says of job requests before they run. README.md explains its keys."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 _HERE = Path(__file__).parent
 SEVERITIES = ("info", "low", "medium", "high")
 
 
-@dataclass(frozen=True)
-class Case:
-    """One request, as its owner has it on disk, and what is said of it, as the file has it."""
+class Case(Struct, frozen=True):
+    """One request, as its owner has it on disk, and what the reviewer says of it."""
 
     name: str
     form: str
     region: str
-    said: dict[str, Any]
+    verdict: dict[str, Any]
+    """Its entry in cases.json."""
 
     @property
     def file(self) -> Path:

@@ -1,35 +1,94 @@
 """Failures, limits, and what a job is followed by."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import Doing, Plot, alike, idle
-from tests.labelled.story import BUSY_A10G, story
+from tests.labelled.machine import idle, one_host
+from tests.labelled.made_up_job import Plot
+from tests.labelled.story import BUSY_A10G, FOUR_BUSY_A10G, story
+
+DAY_S = 86_400
 
 STORIES = (
-    story("out-of-memory-after-two-hours",
-        Plot("ml.g5.xlarge", alike(1, BUSY_A10G), status="Failed", uploading_s=0,
-            failure="AlgorithmError: CUDA out of memory, exit code: 1"), "failed-spend"),
-    story("stopped-at-the-limit-with-nothing",
-        Plot("ml.g5.xlarge", alike(1, BUSY_A10G), status="Stopped", closing="MaxRuntimeExceeded",
-            uploading_s=0, artifact=False), "limit-hit", either=("failed-spend",)),
-    story("asleep-until-the-limit-with-nothing-left",
-        Plot("ml.g5.xlarge", alike(1, replace(BUSY_A10G, minutes=50), idle(400)), status="Stopped",
-            closing="MaxRuntimeExceeded", uploading_s=0, artifact=False), "limit-hit", "idle-tail",
-        either=("failed-spend",)),
-    story("asleep-for-hours-and-failed-then",
-        Plot("ml.g5.xlarge", alike(1, replace(BUSY_A10G, minutes=50), idle(300)), status="Failed",
-            uploading_s=0, failure="AlgorithmError: exit code: 1"), "failed-spend", "idle-tail"),
-    story("a-time-box-that-left-its-model",
-        Plot("ml.g5.xlarge", alike(1, BUSY_A10G), status="Stopped", closing="MaxRuntimeExceeded"),
-        "limit-hit"),
-    story("a-limit-of-a-month-for-two-hours",
-        Plot("ml.g5.12xlarge",
-            alike(1, Doing(130, cores=30, gpus=(0.9,) * 4, gib=120, gpu_gib=(20.0,) * 4)),
-            describe={"StoppingCondition": {"MaxRuntimeInSeconds": 28 * 86400}}),
-        "max-runtime-loose"),
-    story("a-rule-on-a-machine-of-its-own",
-        Plot("ml.g5.xlarge", alike(1, BUSY_A10G),
+    story(
+        "out-of-memory-after-two-hours",
+        Plot(
+            instance="ml.g5.xlarge",
+            hosts=one_host(BUSY_A10G),
+            status="Failed",
+            uploading_s=0,
+            failure="AlgorithmError: CUDA out of memory, exit code: 1",
+        ),
+        must_find=("failed-spend",),
+    ),
+    story(
+        "stopped-at-the-limit-with-nothing",
+        Plot(
+            instance="ml.g5.xlarge",
+            hosts=one_host(BUSY_A10G),
+            status="Stopped",
+            closing="MaxRuntimeExceeded",
+            uploading_s=0,
+            artifact=False,
+        ),
+        must_find=("limit-hit",),
+        may_find=("failed-spend",),
+    ),
+    story(
+        "asleep-until-the-limit-with-nothing-left",
+        Plot(
+            instance="ml.g5.xlarge",
+            hosts=one_host(replace(BUSY_A10G, minutes=50), idle(minutes=400)),
+            status="Stopped",
+            closing="MaxRuntimeExceeded",
+            uploading_s=0,
+            artifact=False,
+        ),
+        must_find=("limit-hit", "idle-tail"),
+        may_find=("failed-spend",),
+    ),
+    story(
+        "asleep-for-hours-and-failed-then",
+        Plot(
+            instance="ml.g5.xlarge",
+            hosts=one_host(replace(BUSY_A10G, minutes=50), idle(minutes=300)),
+            status="Failed",
+            uploading_s=0,
+            failure="AlgorithmError: exit code: 1",
+        ),
+        must_find=("failed-spend", "idle-tail"),
+    ),
+    story(
+        "a-time-box-that-left-its-model",
+        Plot(
+            instance="ml.g5.xlarge",
+            hosts=one_host(BUSY_A10G),
+            status="Stopped",
+            closing="MaxRuntimeExceeded",
+        ),
+        must_find=("limit-hit",),
+    ),
+    story(
+        "a-limit-of-a-month-for-two-hours",
+        Plot(
+            instance="ml.g5.12xlarge",
+            hosts=one_host(FOUR_BUSY_A10G),
+            describe={"StoppingCondition": {"MaxRuntimeInSeconds": 28 * DAY_S}},
+        ),
+        must_find=("max-runtime-loose",),
+    ),
+    story(
+        "a-rule-on-a-machine-of-its-own",
+        Plot(
+            instance="ml.g5.xlarge",
+            hosts=one_host(BUSY_A10G),
             describe={
                 "DebugRuleConfigurations": [
-                    {"RuleConfigurationName": "mine", "RuleEvaluatorImage": "x",
-                        "InstanceType": "ml.m5.xlarge"}]})),
-)  # fmt: skip
+                    {
+                        "RuleConfigurationName": "mine",
+                        "RuleEvaluatorImage": "x",
+                        "InstanceType": "ml.m5.xlarge",
+                    }
+                ]
+            },
+        ),
+    ),
+)

@@ -1,41 +1,49 @@
 """Heterogeneous clusters: hosts with GPUs that train, and CPU hosts that feed them or do not."""
 
 from sageaudit.structs import replace
-from tests.labelled.machine import PYTORCH, Doing, Host, Json, Plot, alike, idle, training
+from tests.labelled.machine import Doing, Host, Json, identical_hosts, idle, one_host
+from tests.labelled.made_up_job import PYTORCH, Plot, training
 from tests.labelled.story import Story
 
-RULE = "group-without-part"
-GPUS, CPUS = "ml.g5.12xlarge", "ml.c5.9xlarge"
-TRAINS = Doing(150, cores=20, gpus=(0.93,) * 4, gib=90, gpu_gib=(17.0,) * 4)
-FEEDS = Doing(150, cores=31, gib=40)
-WAITS = Doing(150, cores=1.01, gpus=(0.0,) * 4, gib=60, gpu_gib=(1.0,) * 4, jitter=0.003)
+GROUP_WITHOUT_PART = "group-without-part"
+GPU_TYPE = "ml.g5.12xlarge"
+CPU_TYPE = "ml.c5.9xlarge"
+TRAINS = Doing(minutes=150, cores=20, gpus=(0.93,) * 4, gib=90, gpu_gib=(17.0,) * 4)
+FEEDS = Doing(minutes=150, cores=31, gib=40)
+WAITS = Doing(minutes=150, cores=1.01, gpus=(0.0,) * 4, gib=60, gpu_gib=(1.0,) * 4, jitter=0.003)
 """One thread asks in a loop whether data has come."""
 
 
 def cluster(
-    name: str, gpu_hosts: tuple[Host, ...], cpu_hosts: tuple[Host, ...], *wasteful: str
+    name: str,
+    *,
+    gpu_hosts: tuple[Host, ...],
+    cpu_hosts: tuple[Host, ...],
+    a_group_takes_no_part: bool = False,
 ) -> Story:
-    """A job on both types, in whose story a host took part or not; hosts are numbered through."""
-    on_gpus = Plot(GPUS, gpu_hosts, image=PYTORCH, name=name, missing_share=0.02)
-    on_cpus = replace(on_gpus, instance=CPUS, hosts=cpu_hosts)
+    """A job on both types; the CPU hosts are numbered after the GPU hosts."""
+    on_gpus = Plot(instance=GPU_TYPE, hosts=gpu_hosts, image=PYTORCH, name=name, missing_share=0.02)
+    on_cpus = replace(on_gpus, instance=CPU_TYPE, hosts=cpu_hosts)
 
-    def tell(seed: int) -> list[Json]:
-        told, beside = training(on_gpus, seed), training(on_cpus, seed)
-        for line in beside["metrics"]["series"]:
-            job, _, number = line["host"].rpartition("-")
-            line["host"] = f"{job}-{int(number) + len(gpu_hosts)}"
-        told["metrics"]["series"] += beside["metrics"]["series"]
-        told["describe"]["ResourceConfig"] = {
+    def recordings(seed: int) -> list[Json]:
+        job, feeding = training(on_gpus, seed), training(on_cpus, seed)
+        for line in feeding["metrics"]["series"]:
+            job_name, _, number = line["host"].rpartition("-")
+            line["host"] = f"{job_name}-{int(number) + len(gpu_hosts)}"
+        job["metrics"]["series"] += feeding["metrics"]["series"]
+        job["describe"]["ResourceConfig"] = {
             "VolumeSizeInGB": 30,
             "InstanceGroups": [
-                _group("train", GPUS, len(gpu_hosts)),
-                _group("feed", CPUS, len(cpu_hosts)),
+                _group("train", GPU_TYPE, len(gpu_hosts)),
+                _group("feed", CPU_TYPE, len(cpu_hosts)),
             ],
         }
-        return [told]
+        return [job]
 
-    fine = frozenset({RULE}).difference(wasteful)
-    return Story(name, tell, frozenset(wasteful), fine=fine)
+    rule = frozenset({GROUP_WITHOUT_PART})
+    if a_group_takes_no_part:
+        return Story(name, recordings, must_find=rule)
+    return Story(name, recordings, must_not_find=rule)
 
 
 def _group(name: str, instance: str, count: int) -> Json:
@@ -43,15 +51,37 @@ def _group(name: str, instance: str, count: int) -> Json:
 
 
 STORIES = (
-    cluster("two-feeding-hosts-that-nobody-asks", alike(1, TRAINS), alike(2, idle(150)),
-        RULE),
-    cluster("one-feeding-host-of-three-that-nobody-asks", alike(1, TRAINS),
-        (*alike(2, FEEDS), *alike(1, idle(150))), RULE),
-    cluster("the-training-runs-on-the-feeding-hosts", alike(1, WAITS), alike(2, FEEDS),
-        RULE),
-    cluster("feeding-hosts-at-work", alike(2, TRAINS), alike(2, FEEDS)),
-    cluster("a-feeding-host-with-little-to-do", alike(1, TRAINS),
-        alike(1, replace(FEEDS, cores=1.6))),
-    cluster("feeding-hosts-that-are-done-after-an-hour", alike(1, TRAINS),
-        alike(2, replace(FEEDS, minutes=60), idle(90))),
-)  # fmt: skip
+    cluster(
+        "two-feeding-hosts-that-nobody-asks",
+        gpu_hosts=one_host(TRAINS),
+        cpu_hosts=identical_hosts(2, idle(minutes=150)),
+        a_group_takes_no_part=True,
+    ),
+    cluster(
+        "one-feeding-host-of-three-that-nobody-asks",
+        gpu_hosts=one_host(TRAINS),
+        cpu_hosts=(*identical_hosts(2, FEEDS), *one_host(idle(minutes=150))),
+        a_group_takes_no_part=True,
+    ),
+    cluster(
+        "the-training-runs-on-the-feeding-hosts",
+        gpu_hosts=one_host(WAITS),
+        cpu_hosts=identical_hosts(2, FEEDS),
+        a_group_takes_no_part=True,
+    ),
+    cluster(
+        "feeding-hosts-at-work",
+        gpu_hosts=identical_hosts(2, TRAINS),
+        cpu_hosts=identical_hosts(2, FEEDS),
+    ),
+    cluster(
+        "a-feeding-host-with-little-to-do",
+        gpu_hosts=one_host(TRAINS),
+        cpu_hosts=one_host(replace(FEEDS, cores=1.6)),
+    ),
+    cluster(
+        "feeding-hosts-that-are-done-after-an-hour",
+        gpu_hosts=one_host(TRAINS),
+        cpu_hosts=identical_hosts(2, replace(FEEDS, minutes=60), idle(minutes=90)),
+    ),
+)

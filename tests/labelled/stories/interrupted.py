@@ -1,19 +1,39 @@
 """A spot run that is interrupted again and again."""
 
-from tests.labelled.machine import Phase, Plot, Shown, alike
+from tests.labelled.machine import idle, one_host
+from tests.labelled.made_up_job import Phase, Plot
 from tests.labelled.story import story
 
 
-def taken(*spans: tuple[str, int], billed_min: int) -> Plot:
-    """The statuses of several attempts with their minutes; of its metrics nothing was recorded."""
-    phases = tuple(Phase(status, 60 * minutes) for status, minutes in spans)
+def starting(minutes: int) -> Phase:
+    """The wait for spot capacity."""
+    return Phase("Starting", 60 * minutes)
+
+
+def downloading(minutes: int) -> Phase:
+    """The download of image and data."""
+    return Phase("Downloading", 60 * minutes)
+
+
+def training(minutes: int) -> Phase:
+    """The work."""
+    return Phase("Training", 60 * minutes)
+
+
+def interrupted(minutes: int) -> Phase:
+    """Until the instance is replaced."""
+    return Phase("Interrupted", 60 * minutes)
+
+
+def spot_run(*phases: Phase, billed_min: int) -> Plot:
+    """A run of several attempts; nothing was recorded of its metrics."""
     return Plot(
-        "ml.g4dn.xlarge",
-        alike(1, Shown(1, 0, 0, 0, 0, gone=True)),
+        instance="ml.g4dn.xlarge",
+        hosts=one_host(idle(minutes=1)),
         phases=phases,
         billable=60 * billed_min,
         describe={"EnableManagedSpotTraining": True},
-        edit=lambda series: [],
+        has_metrics=False,
     )
 
 
@@ -21,19 +41,43 @@ STORIES = (
     # Spot capacity is taken three times in an afternoon; each time the work begins again.
     story(
         "taken-again-and-again",
-        taken(*(("Starting", 2), ("Downloading", 1), ("Training", 57), ("Interrupted", 35)),
-            *(("Starting", 1), ("Training", 64), ("Interrupted", 40)),
-            *(("Starting", 1), ("Training", 59), ("Interrupted", 40)),
-            *(("Downloading", 1), ("Training", 329)), billed_min=610),
-        "spot-without-checkpoint", either=("idle-start",),
+        spot_run(
+            starting(minutes=2),
+            downloading(minutes=1),
+            training(minutes=57),
+            interrupted(minutes=35),
+            starting(minutes=1),
+            training(minutes=64),
+            interrupted(minutes=40),
+            starting(minutes=1),
+            training(minutes=59),
+            interrupted(minutes=40),
+            downloading(minutes=1),
+            training(minutes=329),
+            billed_min=610,
+        ),
+        must_find=("spot-without-checkpoint",),
+        may_find=("idle-start",),
     ),
     # A run of 14 minutes is taken three times: no checkpoint is worth it, on demand is.
     story(
         "taken-from-a-short-run",
-        taken(*(("Starting", 2), ("Downloading", 1), ("Training", 8), ("Interrupted", 1)),
-            *(("Starting", 1), ("Training", 9), ("Interrupted", 2)),
-            *(("Starting", 1), ("Training", 10), ("Interrupted", 2)),
-            *(("Downloading", 1), ("Training", 14)), billed_min=44),
-        "spot-interrupted-much", either=("idle-start",),
+        spot_run(
+            starting(minutes=2),
+            downloading(minutes=1),
+            training(minutes=8),
+            interrupted(minutes=1),
+            starting(minutes=1),
+            training(minutes=9),
+            interrupted(minutes=2),
+            starting(minutes=1),
+            training(minutes=10),
+            interrupted(minutes=2),
+            downloading(minutes=1),
+            training(minutes=14),
+            billed_min=44,
+        ),
+        must_find=("spot-interrupted-much",),
+        may_find=("idle-start",),
     ),
-)  # fmt: skip
+)

@@ -11,7 +11,8 @@ from datetime import timedelta
 from msgspec import Struct
 
 from sageaudit.structs import replace
-from tests.labelled.machine import BEGIN, Json, Plot, alike, training
+from tests.labelled.machine import Json, one_host
+from tests.labelled.made_up_job import BEGIN, Plot, training
 from tests.labelled.story import BUSY_A10G, FAMILY, Story
 
 COLD_STARTING_S, COLD_DOWNLOADING_S = 150, 240
@@ -37,28 +38,39 @@ class Loop(Struct, frozen=True):
         """What all pools and all downloads of the next runs are billed under a keep-alive."""
         pools = sum(self.retained_s(gap, keep_s) for gap in self.gaps_s)
         warm = [gap is not None and gap < keep_s for gap in self.gaps_s]
-        return pools + sum(WARM_DOWNLOADING_S if one else COLD_DOWNLOADING_S for one in warm)
+        return pools + sum(
+            WARM_DOWNLOADING_S if is_warm else COLD_DOWNLOADING_S for is_warm in warm
+        )
 
 
-def looped(
+def edit_loop(
     name: str,
     loop: Loop,
-    *wasteful: str,
-    either: tuple[str, ...] = (),
-    fine: tuple[str, ...] = (),
+    *,
+    must_find: tuple[str, ...] = (),
+    may_find: tuple[str, ...] = (),
+    must_not_find: tuple[str, ...] = (),
 ) -> Story:
     """The story of a loop's runs."""
 
-    def tell(seed: int) -> list[Json]:
+    def recordings_of(seed: int) -> list[Json]:
         return recordings(name, loop, seed)
 
-    return Story(name, tell, frozenset(wasteful), frozenset(either), frozenset(fine), kind=FAMILY)
+    return Story(
+        name,
+        recordings_of,
+        frozenset(must_find),
+        frozenset(may_find),
+        frozenset(must_not_find),
+        kind=FAMILY,
+    )
 
 
 def recordings(name: str, loop: Loop, seed: int) -> list[Json]:
     """One recording for each run, in order; all pools are final."""
-    begin, warm, made = BEGIN, False, []
-    pool = loop.keep_alive_s > 0
+    begin, warm = BEGIN, False
+    has_pool = loop.keep_alive_s > 0
+    recorded = []
     for number, gap_s in enumerate(loop.gaps_s):
         starting = WARM_STARTING_S if warm else COLD_STARTING_S
         downloading = WARM_DOWNLOADING_S if warm else COLD_DOWNLOADING_S
@@ -68,43 +80,78 @@ def recordings(name: str, loop: Loop, seed: int) -> list[Json]:
             "ResourceRetainedBillableTimeInSeconds": loop.retained_s(gap_s, loop.keep_alive_s),
         }
         plot = Plot(
-            loop.instance,
-            alike(1, replace(BUSY_A10G, minutes=loop.work_min, cores=6.0)),
+            instance=loop.instance,
+            hosts=one_host(replace(BUSY_A10G, minutes=loop.work_min, cores=6.0)),
             name=name,
             begin=begin,
             starting_s=starting,
             downloading_s=downloading,
-            resources={"KeepAlivePeriodInSeconds": loop.keep_alive_s} if pool else {},
-            describe={"WarmPoolStatus": status} if pool else {},
+            resources={"KeepAlivePeriodInSeconds": loop.keep_alive_s} if has_pool else {},
+            describe={"WarmPoolStatus": status} if has_pool else {},
         )
-        made.append(training(plot, 100 * seed + number))
+        recorded.append(training(plot, 100 * seed + number))
         begin += timedelta(seconds=starting + plot.span_s + (gap_s or 0))
         warm = reused
-    return made
+    return recorded
 
 
-MINUTES = (240, 200, 290, 220, 260, 230)
-"""Somebody edits, and runs again."""
-DEARER = "cost-regression"
-"""With its pool the last run did cost many times what the runs before it cost."""
+EDIT_GAPS_S = (240, 200, 290, 220, 260, 230)
+"""Somebody edits for some minutes, and runs again."""
+SCRIPT_GAPS_S = (20, 25, 15, 30, 20)
+"""A script starts the next run at once."""
+HOURLY_GAPS_S = (3100, 3300, 2900, 3200, 3000)
+COST_REGRESSION = "cost-regression"
+"""With its pool the last run cost many times what the runs before it cost."""
 
 STORIES = (
-    looped("an-hour-of-pool-before-each-short-test", Loop(3600, (3100, 3300, 2900, 3200, 3000)),
-        "warm-pool-idle"),
-    looped("twenty-five-minutes-of-pool-for-each-minute-of-work",
-        Loop(3600, (1500, 1450, 1550, 1500, 1480), work_min=1), "warm-pool-idle"),
-    looped("an-edit-loop-that-comes-back-within-minutes", Loop(600, MINUTES)),
-    looped("an-edit-loop-whose-last-pool-stood-an-hour", Loop(3600, (*MINUTES, None)),
-        "warm-pool-idle", either=(DEARER,)),
-    looped("an-edit-loop-that-ends-as-it-must", Loop(300, (*MINUTES, None))),
-    looped("a-lunch-break-on-the-pool", Loop(5400, (*MINUTES, 4500)), "warm-pool-idle",
-        either=(DEARER,)),
-    looped("a-script-that-starts-the-next-run-at-once", Loop(0, (20, 25, 15, 30, 20, None), 20),
-        "warm-pool-candidate"),
-    looped("an-edit-loop-that-waits-for-new-machines-each-time", Loop(0, (*MINUTES, None)),
-        "warm-pool-candidate", either=("image-pull-heavy",)),
-    looped("the-same-loop-once-an-hour", Loop(0, (3100, 3300, 2900, 3200, 3000, None)),
-        either=("image-pull-heavy",), fine=("warm-pool-candidate",)),
-    looped("long-runs-that-begin-at-once", Loop(0, (20, 25, 15, 30, 20, None), 600),
-        fine=("warm-pool-candidate",)),
-)  # fmt: skip
+    edit_loop(
+        "an-hour-of-pool-before-each-short-test",
+        Loop(keep_alive_s=3600, gaps_s=HOURLY_GAPS_S),
+        must_find=("warm-pool-idle",),
+    ),
+    edit_loop(
+        "twenty-five-minutes-of-pool-for-each-minute-of-work",
+        Loop(keep_alive_s=3600, gaps_s=(1500, 1450, 1550, 1500, 1480), work_min=1),
+        must_find=("warm-pool-idle",),
+    ),
+    edit_loop(
+        "an-edit-loop-that-comes-back-within-minutes", Loop(keep_alive_s=600, gaps_s=EDIT_GAPS_S)
+    ),
+    edit_loop(
+        "an-edit-loop-whose-last-pool-stood-an-hour",
+        Loop(keep_alive_s=3600, gaps_s=(*EDIT_GAPS_S, None)),
+        must_find=("warm-pool-idle",),
+        may_find=(COST_REGRESSION,),
+    ),
+    edit_loop(
+        "an-edit-loop-that-ends-as-it-must", Loop(keep_alive_s=300, gaps_s=(*EDIT_GAPS_S, None))
+    ),
+    edit_loop(
+        "a-lunch-break-on-the-pool",
+        Loop(keep_alive_s=5400, gaps_s=(*EDIT_GAPS_S, 4500)),
+        must_find=("warm-pool-idle",),
+        may_find=(COST_REGRESSION,),
+    ),
+    edit_loop(
+        "a-script-that-starts-the-next-run-at-once",
+        Loop(keep_alive_s=0, gaps_s=(*SCRIPT_GAPS_S, None), work_min=20),
+        must_find=("warm-pool-candidate",),
+    ),
+    edit_loop(
+        "an-edit-loop-that-waits-for-new-machines-each-time",
+        Loop(keep_alive_s=0, gaps_s=(*EDIT_GAPS_S, None)),
+        must_find=("warm-pool-candidate",),
+        may_find=("image-pull-heavy",),
+    ),
+    edit_loop(
+        "the-same-loop-once-an-hour",
+        Loop(keep_alive_s=0, gaps_s=(*HOURLY_GAPS_S, None)),
+        may_find=("image-pull-heavy",),
+        must_not_find=("warm-pool-candidate",),
+    ),
+    edit_loop(
+        "long-runs-that-begin-at-once",
+        Loop(keep_alive_s=0, gaps_s=(*SCRIPT_GAPS_S, None), work_min=600),
+        must_not_find=("warm-pool-candidate",),
+    ),
+)

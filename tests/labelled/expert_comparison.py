@@ -1,0 +1,231 @@
+"""What the audit says of the expert's jobs and families, beside what the expert says of them."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import cache
+
+from msgspec import Struct
+
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import stands
+from sageaudit.domain.bill.finding import Bucket
+from tests.labelled.audits import expert_documents
+from tests.labelled.expert import ExpertJob, Range, expert_jobs
+
+_CENT = Decimal("0.01")
+
+DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
+    "two-of-eight-h100": (
+        ("avoidable",),
+        "on an A100 it took up to 2.3 times as long, more than the 2 allowed; the rest lack NVLink",
+    ),
+    "hung-in-the-middle-p5": (
+        ("says",),
+        "idle-middle says it and counts the hours; the expert wrote before there was that rule",
+    ),
+    "download-95-minutes-p4d": (
+        ("avoidable",),
+        "how much of a download FastFile saves is a range from 0, and the expert counts half",
+    ),
+    "one-host-of-eight-lacks-series": (
+        ("idle",),
+        "the expert takes seven hosts for eight; without the eighth there is no figure here",
+    ),
+    "tuning-plateau-and-failed-trials": (
+        ("says",),
+        "eight trials after the best one are too few for tuning-plateau",
+    ),
+    "gpu-at-one-percent-g4dn-xlarge": (
+        ("avoidable",),
+        "said, without dollars: how long a CPU takes for what a GPU does in 1% was never measured",
+    ),
+    "failed-after-three-minutes-g5-xlarge": (
+        ("judged", "idle", "noise"),
+        "the list shows the seven cents, all of them judged as lost; no message is sent for them",
+    ),
+    "download-20-of-30-minutes-g4dn-xlarge": (
+        ("judged",),
+        "nine minutes of work are too few to judge its use; its phases are told all the same",
+    ),
+    "quiet-processing-m5-xlarge": (
+        ("idle",),
+        "the first minute has no point, which counts as work here: 0.48 vCPU-hours idle, not 0.51",
+    ),
+    "family-all-idle-g5-xlarge": (
+        ("family",),
+        "the first two runs had too little evidence with them to be judged",
+    ),
+    "family-mended-g4dn-xlarge": (
+        ("family",),
+        "said, without dollars: no ratio of this GPU to a CPU was measured, and none is smaller",
+    ),
+    "family-broken-g5-2xlarge": (
+        ("avoidable", "family"),
+        "said, without dollars: the family's healthy runs need the GPU, so no type is smaller",
+    ),
+    "family-pool-dearer-than-its-starts-g5-2xlarge": (
+        ("family",),
+        "a start may wait for capacity: ten minutes are taken off for each; the upper end has all",
+    ),
+}
+"""By job: the points in which the audit differs from the expert, and why."""
+
+
+class Compared(Struct, frozen=True):
+    """One job, or one family's runs in their order, with their audits beside the expert's verdict.
+
+    The verdict is on the last run; `all_runs_usd` bounds the waste of all of a family's runs.
+    """
+
+    job: ExpertJob
+    documents: tuple[AuditDocument, ...]
+
+    @property
+    def document(self) -> AuditDocument:
+        """Of the job, or of the family's last run."""
+        return self.documents[-1]
+
+    @property
+    def wasted_usd(self) -> Range | None:
+        """Avoidable and lost dollars as the expert bounds them, of all runs."""
+        job = self.job
+        if job.all_runs_usd or job.avoidable_and_lost_usd:
+            return job.all_runs_usd or job.avoidable_and_lost_usd
+        if job.avoidable_usd is None or job.lost_usd is None:
+            return None
+        (low, high), (lost_low, lost_high) = job.avoidable_usd, job.lost_usd
+        return low + lost_low, high + lost_high
+
+    @property
+    def counted_usd(self) -> Decimal:
+        """Avoidable and lost of all runs; 0 where nothing was judged."""
+        return sum((_counted(document) for document in self.documents), Decimal(0))
+
+    @property
+    def most_usd(self) -> Decimal:
+        """With the upper ends of what is counted, and what is possible."""
+        return sum((_at_most(document) for document in self.documents), Decimal(0))
+
+    @property
+    def differs(self) -> tuple[str, ...]:
+        """The points in which the audit is not the expert's."""
+        return tuple(self._points())
+
+    def _points(self) -> Iterator[str]:
+        job, document = self.job, self.document
+        dollars = {
+            "avoidable": (document["avoidable_usd"], job.avoidable_usd),
+            "lost": (document["lost_usd"], job.lost_usd),
+            "together": (_counted(document), job.avoidable_and_lost_usd),
+            "family": (self.counted_usd, job.all_runs_usd),
+        }
+        yield from (point for point, (usd, ends) in dollars.items() if not _within(usd, ends))
+        if document["judged"] != job.judged:
+            yield "judged"
+        if not self._idle_agrees():
+            yield "idle"
+        said = {finding["rule"] for finding in document["findings"]}
+        wanted = ({topic} if isinstance(topic, str) else topic for topic in job.must_say)
+        if not all(said & topic for topic in wanted):
+            yield "says"
+        if self.reported_rules & set(job.must_not_say):
+            yield "noise"
+
+    def _idle_agrees(self) -> bool:
+        """Hours within the bounds, or neither side has any; a roll-up's are its children's."""
+        idle, expected = self.document["idle_capacity"], self.job.idle_hours
+        if idle is None or expected is None:
+            return idle is expected or self.document["rollup"]
+        return _within(idle["idle"], expected)
+
+    @property
+    def reported_rules(self) -> set[str]:
+        """The rules whose findings are shown on their own."""
+        findings = self.document["findings"]
+        return {finding["rule"] for finding in findings if not finding["subsumed_by"]}
+
+
+def _counted(document: AuditDocument) -> Decimal:
+    return (document["avoidable_usd"] or Decimal(0)) + (document["lost_usd"] or Decimal(0))
+
+
+def _at_most(document: AuditDocument) -> Decimal:
+    """The upper ends of the counted findings, and the possible dollars; no more than the bill."""
+    ends = [
+        (f["saving_range_usd"][-1] if f["saving_range_usd"] else f["saving_usd"]) or Decimal(0)
+        for f in document["findings"]
+        if Bucket(f["bucket"]).counted and stands(f)
+    ]
+    total = document["bill"]["total_usd"]
+    most = max(sum(ends, Decimal(0)), _counted(document)) + (document["possible_usd"] or Decimal(0))
+    return most if total is None else min(most, total)
+
+
+def _within(value: Decimal | None, ends: Range | None) -> bool:
+    """True where the expert asks for no figure; a null is 0, since nothing is claimed."""
+    return ends is None or ends[0] - _CENT <= (value or Decimal(0)) <= ends[1] + _CENT
+
+
+@cache
+def compared(name: str) -> Compared:
+    """A job or family with its audits."""
+    [job] = [job for job in expert_jobs() if job.name == name]
+    return Compared(job, expert_documents(name))
+
+
+def all_compared() -> list[Compared]:
+    """Every one of them."""
+    return [compared(job.name) for job in expert_jobs()]
+
+
+class Recall(Struct, frozen=True):
+    """Over all jobs whose waste is known: the dollars that certainly were, and those found."""
+
+    certain_usd: Decimal
+    counted_usd: Decimal
+    """Of the certain ones, job by job: what one job has too much makes up for no other."""
+    most_usd: Decimal
+    """The same with upper ends and possible dollars."""
+
+    @property
+    def counted(self) -> Decimal:
+        """Share (0 to 1)."""
+        return self.counted_usd / self.certain_usd
+
+    @property
+    def with_upper_ends(self) -> Decimal:
+        """Share (0 to 1)."""
+        return self.most_usd / self.certain_usd
+
+
+def recall() -> Recall:
+    """How much of the certain waste is found."""
+    known = [(one, one.wasted_usd[0]) for one in all_compared() if one.wasted_usd]
+    return Recall(
+        certain_usd=sum((low for _, low in known), Decimal(0)),
+        counted_usd=sum((min(one.counted_usd, low) for one, low in known), Decimal(0)),
+        most_usd=sum((min(one.most_usd, low) for one, low in known), Decimal(0)),
+    )
+
+
+def table() -> str:
+    """Dollars found against dollars that an expert knows were wasted, job by job, for people."""
+    heads = f"{'job':<48}{'bill':>10}{'found':>10}{'at most':>10}{'wasted, to an expert':>24}"
+    lines = [f"{heads}  differs in"]
+    found = low = high = Decimal(0)
+    for one in all_compared():
+        truth, points = one.wasted_usd, ", ".join(one.differs)
+        bills = [document["bill"]["total_usd"] for document in one.documents]
+        bill = "?" if None in bills else f"{sum(filter(None, bills)):.2f}"
+        shown = "not known" if truth is None else f"{truth[0]:.2f} to {truth[1]:.2f}"
+        lines.append(
+            f"{one.job.name:<48}{bill:>10}{one.counted_usd:>10.2f}{one.most_usd:>10.2f}"
+            f"{shown:>24}  {points}".rstrip()
+        )
+        if truth is not None:
+            found, low, high = found + one.counted_usd, low + truth[0], high + truth[1]
+    shares = recall()
+    with_more = f"{shares.with_upper_ends:.0%} with upper ends and possible ones"
+    lines.append(f"of the certain dollars {shares.counted:.0%} are counted, {with_more}")
+    lines.append(f"{'together':<58}{found:>10.2f}{f'{low:.2f} to {high:.2f}':>34}")
+    return "\n".join(lines) + "\n"
