@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from sageaudit.workflows.audit.attempt import Audited, Later
+from sageaudit.errors import JobNotFound, Throttled
+from sageaudit.workflows.audit.attempt import Audited, Later, Wait
 from sageaudit.workflows.audit.reaudit import same_figures
 from tests.fakes.dependencies import END, KEY, House, SaidMetrics
 from tests.fakes.documents import bill, document
@@ -41,6 +42,40 @@ def test_metrics_are_waited_for_until_20_minutes_after_the_end(
     """An event that comes later is audited with what is there."""
     one = House([training_answer()], SaidMetrics(minutes=10))
     assert isinstance(one.event(END + after_end), outcome)
+
+
+def delays_min(one: House, wait: Wait) -> list[float]:
+    """For how long an event is sent away each time, until its audit waits no more."""
+    delays: list[float] = []
+    while isinstance(later := one.event(END + 5 * MINUTE, waited={wait: len(delays)}), Later):
+        assert later.wait is wait
+        delays.append(later.delay_s / 60)
+    return delays
+
+
+def test_a_run_that_describe_does_not_find_is_waited_for_twice() -> None:
+    """One minute, then five: an answer that comes at all comes within seconds."""
+    one = House([JobNotFound("there is no training job train-vision")])
+    assert delays_min(one, Wait.NOT_FOUND) == [1, 5]
+
+
+def test_a_run_that_describe_says_still_runs_is_waited_for_two_hours() -> None:
+    """Twice as long each time, up to SQS's longest delay."""
+    one = House([training_answer(TrainingJobStatus="InProgress")])
+    assert delays_min(one, Wait.DESCRIBE_BEHIND) == [1, 2, 4, 8, *[15] * 8]
+
+
+def test_metrics_that_are_late_are_waited_for_once() -> None:
+    """A quarter of an hour, and then they are looked for when the audit is made again."""
+    one = House([training_answer()], SaidMetrics(minutes=10))
+    assert delays_min(one, Wait.LATE_METRICS) == [15]
+
+
+def test_tags_that_are_throttled_are_waited_for_an_hour_and_a_half() -> None:
+    """Twice as long each time, up to SQS's longest delay."""
+    one = House([training_answer()])
+    one.jobs.tag_answer = Throttled("slow down")
+    assert delays_min(one, Wait.TAGS) == [1, 2, 4, 8, *[15] * 5]
 
 
 def short_run(number: int, end: datetime, minutes: int) -> dict[str, Any]:
