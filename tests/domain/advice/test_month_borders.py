@@ -35,8 +35,8 @@ def test_a_run_that_ended_30_days_ago_is_in_no_month(ago: timedelta, total: int)
 
 @pytest.mark.parametrize(("ago", "is_known"), [(29 * DAY, True), (29 * DAY - SECOND, False)])
 def test_a_month_is_known_once_its_advice_is_29_days_old(ago: timedelta, is_known: bool) -> None:
-    """Until then it is projected by the time from its first occasion to its last one."""
-    found = month(ago, HOUR)
+    """Until then it is projected from what there is."""
+    found = month(ago)
     assert (found.projected == found.total) is is_known
 
 
