@@ -21,9 +21,7 @@ def at_period(period_s: int, busy_at: int | None = None) -> Measurements:
 
 
 @pytest.mark.parametrize(("period_s", "found"), [(300, (range(10, 50),)), (360, ())])
-def test_points_of_five_minutes_show_a_standstill(
-    period_s: int, found: tuple[range, ...]
-) -> None:
+def test_points_of_five_minutes_show_a_standstill(period_s: int, found: tuple[range, ...]) -> None:
     """Those of six minutes may hide work."""
     assert at_period(period_s).standstills() == found
 
