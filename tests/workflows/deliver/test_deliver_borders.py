@@ -96,3 +96,22 @@ def test_a_repeat_tests_a_silent_channel_only_after_half_an_hour(
     clock.move(silent_s)
     handle(batch(RECORD), None)
     assert bool(channel.posted) is is_posted
+
+
+@pytest.mark.parametrize(("died", "is_posted"), [(1, True), (2, False)])
+def test_a_notice_has_two_tries(died: int, is_posted: bool) -> None:
+    """Nobody knows whether those that died had posted it: after two a person has to look."""
+    clock, channel, ledger = Clock(), RecordingChannel(), MemorySendLedger()
+    dead_letters = RecordingQueue()
+
+    class Dies(RecordingChannel):
+        def post(self, payload: dict[str, Any]) -> None:
+            raise KeyboardInterrupt
+
+    for _ in range(died):
+        with pytest.raises(KeyboardInterrupt):
+            deliverer(ledger, {"slack": Dies()}, clock=clock)(batch(RECORD), None)
+        clock.move(180)
+    handle = deliverer(ledger, {"slack": channel}, clock=clock, dead_letters=dead_letters)
+    handle(batch(RECORD), None)
+    assert (bool(channel.posted), bool(dead_letters.sent)) == (is_posted, not is_posted)
