@@ -1,9 +1,10 @@
 """Which small faults do the tests not notice? `make mutants N=10 SEED=1 OF=shell` prints them.
 
-A mutant is one changed expression: another sign, a constant one higher, None returned, half of a
-condition. The seed chooses them, of the core (which decides) or of the shell (which talks to AWS,
-files and people), in a copy of the project. One that survives needs a test, or makes
-no difference. The nearest tests run first, all of them only for a mutant that may survive.
+A mutant is one changed expression: another sign, a whole number one higher, any other number a
+tenth higher, None returned, half of a condition. The seed chooses them, of the core (which decides)
+or of the shell (which talks to AWS, files and people), in a copy of the project. One that survives
+needs a test, or makes no difference. The nearest tests run first, all of them only for a mutant
+that may survive.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -76,6 +78,10 @@ def _changed(node: ast.expr) -> ast.expr | None:
             other.op = _OTHER[type(operator)]()
         case ast.Constant(int() as value):
             other.value = not value if isinstance(value, bool) else value + 1
+        case ast.Constant(float() as value):
+            other.value = value * 1.1
+        case ast.Call(ast.Name("Decimal"), [ast.Constant(str() as value)]):
+            other.args = [ast.Constant(str(Decimal(value) * Decimal("1.1")))]
         case ast.UnaryOp(ast.Not(), operand):
             return operand
         case ast.Call(ast.Name("min" | "max" as name)):

@@ -42,9 +42,27 @@ def test_a_mutant_is_one_expression_of_the_module(project: Path) -> None:
         (8, "min(part / whole, 0.5)", "None"),
         (8, "min(part / whole, 0.5)", "max(part / whole, 0.5)"),
         (8, "part / whole", "part * whole"),
+        (8, "0.5", "0.55"),
     }
     trees = {ast.dump(ast.parse(mutant.module)) for mutant in found}
     assert len(trees | {ast.dump(ast.parse(SOURCE))}) == len(found) + 1
+
+
+@pytest.mark.parametrize(
+    ("number", "other"),
+    [
+        ("15", "16"),
+        ("7.5", "8.25"),
+        ("Decimal('0.01')", "Decimal('0.011')"),
+        ("Decimal(10)", "Decimal(11)"),
+        ("timedelta(days=15)", "timedelta(days=16)"),
+    ],
+)
+def test_a_number_is_a_little_higher(project: Path, number: str, other: str) -> None:
+    """Times, money and limits alike: a border test tells it from the right one."""
+    (project / MODULE).write_text(f"LIMIT = {number}\n", encoding="utf-8")
+    found = {mutant.module.decode() for mutant in mutants.mutants(MODULE, project)}
+    assert {ast.unparse(ast.parse(module)) for module in found} == {f"LIMIT = {other}"}
 
 
 def test_a_seed_always_chooses_the_same(project: Path) -> None:

@@ -61,6 +61,16 @@ def october(client: Client) -> AwsSpend:
     return CostExplorer(client).usage([ACCOUNT], OCTOBER, LAST)
 
 
+def test_twenty_pages_are_read_and_no_more() -> None:
+    """Each costs a cent: the error says what was spent."""
+    pages = [page(token=str(number)) for number in range(19)]
+    october(twenty := Client([*pages, page()]))
+    assert len(twenty.asked) == 20
+    with pytest.raises(Unavailable, match=r"stopped after \$0\.20"):
+        october(more := Client([*pages, page(token="19"), page()]))
+    assert len(more.asked) == 20
+
+
 def test_lines_come_with_region_unit_and_exact_amounts() -> None:
     """Digit by digit: no float in between."""
     m5, usd = "USE1-Train:ml.m5.xlarge", "0.9200000001"

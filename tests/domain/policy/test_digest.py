@@ -87,3 +87,10 @@ def test_a_wrong_value_is_refused(table: dict[str, object], why: str) -> None:
     """With its key."""
     with pytest.raises(BadPolicy, match=why.replace(".", r"\.")):
         read(**table)
+
+
+@pytest.mark.parametrize(("hour", "weekday"), [(1, 0), (0, 6)])
+def test_a_week_ends_an_hour_before_its_digest(hour: int, weekday: int) -> None:
+    """On Monday at 1 in UTC, Sunday is over for an hour; at midnight its last jobs lack audits."""
+    times = read(hour=hour)
+    assert times == DigestTimes("monday", hour, "UTC", weekday)

@@ -1,0 +1,55 @@
+"""Just inside and just outside of what is kept of messages, and of what a message shows."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.alert.alert import PastAlerts
+from sageaudit.domain.alert.audit_figures import idle_worth_a_line
+
+
+@pytest.mark.parametrize(("known", "forgotten"), [(49, False), (50, True)])
+def test_the_newest_50_steps_of_a_pipeline_are_remembered(known: int, forgotten: bool) -> None:
+    """The runs of each are read for a decision; one more forgets the oldest."""
+    steps = tuple(f"pipeline/nightly/{number}" for number in range(known))
+    past = PastAlerts("r", "pipeline/nightly", steps=steps).with_step("pipeline/nightly/new")
+    assert past.steps[-1] == "pipeline/nightly/new"
+    assert (steps[0] not in past.steps) is forgotten
+
+
+def idle(unit: str, hours: str, paid: str, list_usd: str | None, counted_usd: str = "0") -> Any:
+    """The idle capacity of an audit."""
+    usd = None if list_usd is None else Decimal(list_usd)
+    return {
+        "unit": unit,
+        "idle": Decimal(hours),
+        "paid": Decimal(paid),
+        "list_usd": usd,
+        "counted_usd": Decimal(counted_usd),
+    }
+
+
+@pytest.mark.parametrize(
+    ("figure", "is_shown"),
+    [
+        # more than a fifth of the GPU hours, and more than half of the vCPU hours
+        (idle("gpu_hours", "20.01", "100", "50"), True),
+        (idle("gpu_hours", "20", "100", "50"), False),
+        (idle("vcpu_hours", "50.01", "100", "50"), True),
+        (idle("vcpu_hours", "50", "100", "50"), False),
+        # $10 beside what is counted already
+        (idle("gpu_hours", "50", "100", "12", "2"), True),
+        (idle("gpu_hours", "50", "100", "11.99", "2"), False),
+        # without a price, ten GPU hours, or 200 vCPU hours
+        (idle("gpu_hours", "10", "12", None), True),
+        (idle("gpu_hours", "9.99", "12", None), False),
+        (idle("vcpu_hours", "200", "220", None), True),
+        (idle("vcpu_hours", "199.9", "220", None), False),
+    ],
+)
+def test_idle_hours_are_shown_if_they_are_a_large_share_and_come_to_ten_dollars(
+    figure: Any, is_shown: bool
+) -> None:
+    """Of each pair the second is just too little."""
+    assert idle_worth_a_line(figure) is is_shown

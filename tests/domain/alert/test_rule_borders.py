@@ -1,0 +1,73 @@
+"""Just inside and just outside of what the rule says about messages."""
+
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.domain.alert.alert import AlertFigures, AlertKind
+from sageaudit.domain.alert.audit_figures import MessageAudit
+from sageaudit.domain.alert.decision import AlertCase
+from sageaudit.domain.alert.rule import NOTHING_FOUND, decide, why_no_alert
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.policy.policy import Policy
+from tests.fakes.advised import YEAR_BACK, Story
+from tests.fakes.alerts import NINE, alert
+from tests.fakes.documents import bill, document
+
+WASTED = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
+
+
+@pytest.mark.parametrize(
+    ("cost_usd", "floor_usd", "may_be_spike"),
+    [
+        ("20", "20", True),
+        ("19.99", "20", False),
+        ("0.01", "0", True),  # without a floor every run that cost something
+        ("0.009", "0", False),
+    ],
+)
+def test_a_run_below_the_floor_of_a_cost_spike_ends_without_its_family(
+    cost_usd: str, floor_usd: str, may_be_spike: bool
+) -> None:
+    """It was advised nothing, so that only its cost could be a reason for a message."""
+    whole = document(findings=[], bill=bill(total_usd=Decimal(cost_usd)))
+    policy = Policy(dearer_floor_usd=Decimal(floor_usd))
+    why = why_no_alert(1, MessageAudit.parse(whole), policy)
+    assert why == (None if may_be_spike else NOTHING_FOUND)
+
+
+@pytest.mark.parametrize(("accepted_usd", "is_corrected"), [("411.00", False), ("410.99", True)])
+def test_a_figure_that_fell_by_what_is_accepted_now_stands_but_for_a_dollar(
+    accepted_usd: str, is_corrected: bool
+) -> None:
+    """The run wasted $412, and an exemption explains all of it but a dollar, or a cent more."""
+    now = AlertFigures(Severity.INFO, Decimal(0), Decimal(0), accepted_usd=Decimal(accepted_usd))
+    case = AlertCase(
+        family="f",
+        figures=now,
+        found=(),
+        advices={},
+        spike=None,
+        alerts=(),
+        policy=Policy(),
+        now=NINE,
+        read_from=NINE - YEAR_BACK,
+    )
+    decision = decide(case, alert(WASTED))
+    assert (decision.kind is AlertKind.CORRECTION) is is_corrected
+
+
+@pytest.mark.parametrize(
+    ("runs", "sent"),
+    [
+        # ten times the $158 that the last message said, and a cent less
+        ("03-01..03-05 cost $24; 03-06 cost $182; 03-07 cost $1604", "cost-spike 03-07"),
+        ("03-01..03-05 cost $24; 03-06 cost $182; 03-07 cost $1603.99", "cost-spike 03-06"),
+        # 24 hours after the pipeline's last message, and 23
+        ("03-01 $12 ~a; 03-02 $12 ~b", "again: other advice 03-02"),
+        ("02-28 $12 ~a late 03-01; 03-02 $12 ~b", "first 03-01"),
+    ],
+)
+def test_the_last_message_of_a_story_at_a_border(runs: str, sent: str) -> None:
+    """Each pair differs by the least that makes another message."""
+    assert Story(runs).sent[-1] == sent

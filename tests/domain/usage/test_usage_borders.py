@@ -1,0 +1,45 @@
+"""Just inside and just outside of what makes a standstill."""
+
+import pytest
+
+from sageaudit.domain.usage.measurements import Measurements, Metric
+from tests.domain.usage.test_activity import on, worked
+from tests.fakes.jobs import ran, series, usage
+
+FOUND = (range(20, 80),)
+
+
+def at_period(period_s: int, busy_at: int | None = None) -> Measurements:
+    """A GPU that works, stands still for 40 points and works again; a CPU that works in one."""
+    gpu = [90.0] * 10 + [0.0] * 40 + [90.0] * 10
+    cpu = [500.0 if at == busy_at else 100.0 for at in range(60)]
+    return usage(
+        ran(60 * period_s, "ml.g4dn.2xlarge"),
+        series(Metric.GPU, gpu, period_s=period_s),
+        series(Metric.CPU, cpu, period_s=period_s),
+    )
+
+
+@pytest.mark.parametrize(("period_s", "found"), [(300, (range(10, 50),)), (360, ())])
+def test_points_of_five_minutes_show_a_standstill(period_s: int, found: tuple[range, ...]) -> None:
+    """Those of six minutes may hide work."""
+    assert at_period(period_s).standstills() == found
+
+
+@pytest.mark.parametrize(
+    ("period_s", "found"), [(60, (range(10, 50),)), (120, (range(10, 30), range(31, 50)))]
+)
+def test_a_busy_minute_is_no_work_and_two_are(period_s: int, found: tuple[range, ...]) -> None:
+    """A scheduled task of the host takes a minute: a longer point is more than one."""
+    assert at_period(period_s, busy_at=30).standstills() == found
+
+
+@pytest.mark.parametrize(("before", "found"), [(10, FOUND), (9, (range(30, 80),))])
+def test_a_busy_minute_has_ten_still_ones_on_each_side(
+    before: int, found: tuple[range, ...]
+) -> None:
+    """With nine before it, it may be the end of the work."""
+    busy = 20 + before
+    gpu = worked(20) + [0.0] * 60 + worked(20)
+    cores: list[float | None] = [5.0 if at == busy else 1.0 for at in range(100)]
+    assert on(gpu, cores).standstills() == found

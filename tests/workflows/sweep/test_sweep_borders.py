@@ -1,0 +1,69 @@
+"""Just inside and just outside of the times by which a sweep looks at a job or a list."""
+
+from datetime import timedelta
+
+import pytest
+
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.sweep import ListState, UnderWay, done, first_state, still_swept, swept_row
+from sageaudit.structs import replace
+from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, TRAINING, an_office, row
+from tests.workflows.sweep.test_handler import Context, sweeper
+
+SECOND = timedelta(seconds=1)
+STATE = replace(first_state(NOON - DAY), began_at=NOON - DAY)
+BEGUN = UnderWay(NOON, NOON + DAY, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "grace"),
+    [
+        (JobKind.TRAINING, 35 * MINUTE),
+        (JobKind.PROCESSING, 35 * MINUTE),
+        (JobKind.TUNING, 80 * MINUTE),
+    ],
+)
+def test_a_job_must_have_an_audit_35_minutes_after_its_end_and_a_sum_after_80(
+    kind: JobKind, grace: timedelta
+) -> None:
+    """A second earlier its audit may still wait, and it is listed again."""
+    by_now, later = (
+        swept_row(row("a", NOON - ago, kind=kind), STATE, BEGUN) for ago in (grace, grace - SECOND)
+    )
+    assert (by_now.look, by_now.stays_open) == (True, False)
+    assert (later.look, later.stays_open) == (False, True)
+
+
+@pytest.mark.parametrize(("ago", "look"), [(3 * HOUR - SECOND, True), (3 * HOUR, False)])
+def test_jobs_that_ended_three_hours_before_the_watermark_are_not_looked_at_again(
+    ago: timedelta, look: bool
+) -> None:
+    """A list that is behind shows a job some minutes late, and not hours."""
+    state = replace(STATE, watermark=NOON - HOUR)
+    assert swept_row(row("a", state.watermark - ago), state, BEGUN).look is look
+
+
+@pytest.mark.parametrize(("ago", "swept"), [(3 * HOUR, 2), (3 * HOUR + SECOND, 1)])
+def test_a_list_that_was_not_tried_for_three_hours_is_not_swept_any_more(
+    ago: timedelta, swept: int
+) -> None:
+    """Its account or region has left the policy; the others are tried every quarter of an hour."""
+    other = replace(TRAINING, region="eu-west-1")
+    tried = {TRAINING: replace(STATE, tried_at=NOON), other: replace(STATE, tried_at=NOON - ago)}
+    assert len(still_swept(tried)) == swept
+
+
+@pytest.mark.parametrize(("open_days", "listed_days"), [(31, 31.125), (32, 32), (40, 32)])
+def test_a_job_that_stays_open_is_listed_for_32_days(open_days: int, listed_days: float) -> None:
+    """A job lasts 30 at most; without an end, one would make every list longer for ever."""
+    under_way = replace(BEGUN, open_from=NOON - open_days * DAY)
+    state: ListState = done(STATE, under_way, JobKind.TRAINING)
+    assert NOON - state.listed_from == listed_days * DAY
+
+
+@pytest.mark.parametrize(("left_ms", "reads"), [(60_000, True), (59_999, False)])
+def test_a_sweep_reads_a_page_only_if_a_minute_is_left(left_ms: int, reads: bool) -> None:
+    """No request of that page would be begun."""
+    office = an_office()
+    sweeper(office)({}, Context(left_ms=left_ms))
+    assert bool(office.pages.asked) is reads
