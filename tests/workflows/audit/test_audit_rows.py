@@ -182,8 +182,12 @@ def _defect(world: World) -> None:
     world.deps = replace(world.deps, ruleset=ruleset)
 
 
-def _arn(account: str = ACCOUNT, region: str = REGION, rest: str = "training-job/train-vision",
-         partition: str = "aws") -> str:  # fmt: skip
+def _arn(
+    account: str = ACCOUNT,
+    region: str = REGION,
+    rest: str = "training-job/train-vision",
+    partition: str = "aws",
+) -> str:
     return f"arn:{partition}:sagemaker:{region}:{account}:{rest}"
 
 
