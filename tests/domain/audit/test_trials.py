@@ -71,7 +71,7 @@ def assert_share(
     assert (made.severity is Severity.INFO) is (exempt or one is ADVICE)
 
 
-def test_1_less_0_30_possible_on_the_child_itself() -> None:
+def test_what_is_possible_on_the_child_itself_is_taken_off() -> None:
     """$1 less $0.30 possible on the child itself."""
     assert_share(
         one=found(Bucket.POSSIBLE, "trial-1"),

@@ -103,7 +103,7 @@ def assert_idle_capacity(
     ]
 
 
-def test_the_docstrings_example_40_gpu_hours_paid_14_4_worked_25_6_idle_30_72_of_48() -> None:
+def test_the_example_of_the_docstring_holds() -> None:
     """The docstring's example: 40 GPU-hours paid, 14.4 worked, 25.6 idle: $30.72 of $48."""
     assert_idle_capacity(
         of=ten_hours(),

@@ -101,7 +101,7 @@ def test_the_hours_and_dollars_of_two_audits_are_compared_as_one_sum() -> None:
     )
 
 
-def test_0_46_and_something_unknown_do_not_add_up_to_0_46() -> None:
+def test_a_known_and_an_unknown_amount_have_no_sum() -> None:
     """$0.46 and something unknown do not add up to $0.46."""
     assert_differences(
         aws=metered(M5, "3", "0.69"),

@@ -76,7 +76,7 @@ def test_some_idle_hosts_of_a_group_are_fewer_instances() -> None:
     )
 
 
-def test_a_host_under_0_2_cores_is_idle_at_0_2_it_works() -> None:
+def test_a_host_under_a_fifth_of_a_core_is_idle_and_works_from_there_on() -> None:
     """All hosts use the CPU in the first minutes."""
     assert verdict(RUN, started([4.0] * 6 + [0.19] * 54)) == finds(usd="0.471290")
     assert verdict(RUN, started([4.0] * 6 + [0.2] * 54)) == CLEAR

@@ -292,7 +292,7 @@ def test_accelerators_that_nobody_measures_may_have_worked() -> None:
     assert result == cannot_judge("accelerator_unseen")
 
 
-def test_1_25_cores_are_one_process_and_more_are_several() -> None:
+def test_a_core_and_a_quarter_are_one_process_and_more_are_several() -> None:
     """1.25 cores are one process, and more are several."""
     result = verdict(GPU_JOB, on_gpu([1.25] * 30 + [2] * 90, [0] * 30 + [90] * 90))
     assert result == finds(usd="0.137344")
