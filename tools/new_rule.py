@@ -60,28 +60,43 @@ def check(case: api.JobCase) -> api.Outcome:
 '''
 TEST = '''"""$mark: what the rule finds, in one sentence."""
 
+from functools import partial
+
 from sageaudit.domain.job.job import Purchase
 from tests.fakes.jobs import ran
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.judging import answer
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
-RULE = "$name"
+verdict = partial(answer, "$name")
 
-test_cases = cases(
-    RULE,
-    "$mark: the sentence, the numbers, the fix and its dollars, worked out by hand.",
-    row(finds("Each instance has a volume of 12001 GB.", confidence="heuristic", bucket="none",
-        evidence={"volume_gb": 12_001}), ran(3600, volume_gb=12_001)),
-    "A value equal to the threshold is not over it.",
-    row(CLEAR, ran(3600, volume_gb=1)),
-    row(CLEAR, ran(3600, volume_gb=12_000)),
-    "The policy may set the threshold, by its key.",
-    row(FOUND, ran(3600, volume_gb=100), limits={"over_gb": 99}),
-    row(CLEAR, ran(3600, volume_gb=100), limits={"over_gb": 100}),
-    "What is not known is never a finding, and never clear.",
-    row("unknown: volume_unknown", ran(3600, volume_gb=None)),
-    "$mark: which reasons the card names.",
-    row("not applicable: …serverless…", ran(3600, purchase=Purchase.SERVERLESS)),
-)  # fmt: skip
+
+def test_a_volume_over_the_threshold_is_found() -> None:
+    """$mark: the behaviour; below, the numbers, the fix and its dollars, worked out by hand."""
+    assert verdict(ran(3600, volume_gb=12_001)) == finds(
+        "Each instance has a volume of 12001 GB.",
+        confidence="heuristic",
+        bucket="none",
+        evidence={"volume_gb": 12_001},
+    )
+
+
+def test_a_value_equal_to_the_threshold_is_not_over_it() -> None:
+    assert verdict(ran(3600, volume_gb=1)) == CLEAR
+    assert verdict(ran(3600, volume_gb=12_000)) == CLEAR
+
+
+def test_the_policy_may_set_the_threshold_by_its_key() -> None:
+    assert verdict(ran(3600, volume_gb=100), limits={"over_gb": 99}) == FOUND
+    assert verdict(ran(3600, volume_gb=100), limits={"over_gb": 100}) == CLEAR
+
+
+def test_what_is_not_known_is_never_a_finding_and_never_clear() -> None:
+    assert verdict(ran(3600, volume_gb=None)) == cannot_judge("volume_unknown")
+
+
+def test_a_serverless_job_has_no_volume() -> None:
+    """$mark: which reasons the card names."""
+    assert verdict(ran(3600, purchase=Purchase.SERVERLESS)) == does_not_apply("…serverless…")
 '''
 STORY = '''"""$mark: what happened in the job, without this project's thresholds."""
 

@@ -153,12 +153,14 @@ def test_python_has_the_filters_of_the_commands() -> None:
 FILTERED: tuple[tuple[dict[str, Any], Callable[[AuditSummary], bool]], ...] = (
     ({"no_owner": True, "count": 2}, lambda row: row.instance_count == 2),
     ({"type": "c4.8xlarge"}, lambda row: row.instance_type == "ml.c4.8xlarge"),
-    ({"min_bill": "0.1", "status": "failed"},
-     lambda row: row.status == "Failed" and (row.total_usd or 0) >= Decimal("0.1")),
+    (
+        {"min_bill": "0.1", "status": "failed"},
+        lambda row: row.status == "Failed" and (row.total_usd or 0) >= Decimal("0.1"),
+    ),
     ({"purchase": "spot"}, lambda row: row.purchase == "spot"),
     ({"family": "kmeans"}, lambda row: row.family.endswith("/kmeans")),
     ({"min_usd": 0}, lambda row: row.waste_usd is not None),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(("filters", "fits"), FILTERED)

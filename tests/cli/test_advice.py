@@ -175,8 +175,10 @@ def test_what_was_saved_stays_after_the_change_is_undone(asked: Asked) -> None:
     [row] = rows(result)
     assert (row["outcome"], row["runs_since"], row["measured_usd"]) == ("ended", 3, 6)
     assert json.loads(result.stdout)["sums"]["ended"] == {
-        "advices": 1, "predicted_usd": 4.59, "measured_usd": 6
-    }  # fmt: skip
+        "advices": 1,
+        "predicted_usd": 4.59,
+        "measured_usd": 6,
+    }
     assert "ended: 1 advice, predicted $4.59, measured $6.00" in asked("savings").stderr
     assert {row["state"] for row in rows(asked("advice", "--output", "json"))} == {"open"}
     page = " ".join(re.sub(r"<[^>]+>", " ", asked("report", "-o", "-").stdout).split())

@@ -26,11 +26,17 @@ EVER = ("--since", "2018-01-01")
 def line(item: str, usage_type: str | None, note: str, **known: Decimal | None) -> LineDocument:
     """A line of a bill at $2 an hour, or a GB-month."""
     return {
-        "item": item, "usage_type": usage_type, "quantity": known.get("quantity", Decimal(1)),
+        "item": item,
+        "usage_type": usage_type,
+        "quantity": known.get("quantity", Decimal(1)),
         "unit": "GB-months" if "storage" in item else "instance-hours",
-        "rate_usd": known.get("rate_usd", Decimal(2)), "usd": known.get("usd", Decimal(2)),
-        "price_as_of": None, "price_source": None, "price_kind": "list", "note": note,
-    }  # fmt: skip
+        "rate_usd": known.get("rate_usd", Decimal(2)),
+        "usd": known.get("usd", Decimal(2)),
+        "price_as_of": None,
+        "price_source": None,
+        "price_kind": "list",
+        "note": note,
+    }
 
 
 def rows(*bills: tuple[LineDocument, ...]) -> dict[str | None, Total]:
@@ -60,8 +66,14 @@ def test_a_row_can_be_laid_beside_cost_explorer(run: Run, scanned: Path) -> None
     """Its usage type, hours and dollars: 3 h on 1 x ml.g4dn.12xlarge at $4.89."""
     done = run("by", "usage_type", "--history", scanned, *EVER)
     assert done.stdout.splitlines()[1].split() == [
-        "Usage", "type", "Jobs", "Usage", "Unit", "Spend", "Share"
-    ]  # fmt: skip
+        "Usage",
+        "type",
+        "Jobs",
+        "Usage",
+        "Unit",
+        "Spend",
+        "Share",
+    ]
     assert "USE1-Train:ml.g4dn.12xlarge         1   3.00  Hrs         $14.67" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
 

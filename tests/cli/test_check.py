@@ -113,8 +113,12 @@ def test_terraform_reads_its_own_names(run: Run, tmp_path: Path) -> None:
         "enable_managed_spot_training": True,
         "resource_config": [{"instance_type": "ml.g5.2xlarge", "keep_alive_period_in_seconds": 60}],
     }
-    resource = {"address": "aws_sagemaker_training_job.x", "mode": "managed",
-                "type": "aws_sagemaker_training_job", "change": {"after": values}}  # fmt: skip
+    resource = {
+        "address": "aws_sagemaker_training_job.x",
+        "mode": "managed",
+        "type": "aws_sagemaker_training_job",
+        "change": {"after": values},
+    }
     plan = saved(tmp_path, {"resource_changes": [resource]})
     shown = run("check", plan, "--region", "us-east-1").stdout
     assert "remove resource_config.keep_alive_period_in_seconds" in shown
@@ -138,10 +142,14 @@ def test_annotations_escape_what_github_reads(run: Run, tmp_path: Path) -> None:
 def test_no_output_obeys_a_hostile_file(run: Run, tmp_path: Path, output: str) -> None:
     """Wrong types and control characters everywhere."""
     document = {
-        "TrainingJobName": HOSTILE, "\x1b[2J": 1, "ResourceConfig": {"InstanceType": HOSTILE},
-        "InputDataConfig": [3, {"ChannelName": HOSTILE}], "StoppingCondition": HOSTILE,
-        "Tags": {"a": "b"}, "HyperParameters": {HOSTILE: 1},
-    }  # fmt: skip
+        "TrainingJobName": HOSTILE,
+        "\x1b[2J": 1,
+        "ResourceConfig": {"InstanceType": HOSTILE},
+        "InputDataConfig": [3, {"ChannelName": HOSTILE}],
+        "StoppingCondition": HOSTILE,
+        "Tags": {"a": "b"},
+        "HyperParameters": {HOSTILE: 1},
+    }
     done = run("check", saved(tmp_path, document), "--output", output)
     assert done.exit_code == 10
     assert "\x1b" not in done.stdout
@@ -171,21 +179,35 @@ def test_a_table_fits_80_columns(run: Run, tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "is empty"),
-        (b"{a", "is not JSON (line 1, column 2"),
-        (b"[1]", "is a list"),
-        (b"\xff\xfe{", "is not text in UTF-8"),
-        (b"[" * 100_000, "too many brackets"),
-        (b"[" + b"9" * 5_000 + b"]", "value has 5000 digits)"),
-        (b'{"Steps": [{"Type": "Training", "Arguments": ' + b'{"a":' * 900 + b"1" + b"}" * 901
-         + b"]}", "too many brackets"),
-        (b'{"a": NaN}', "is not JSON"),
-        (b'{"TrainingJobName": "x", "TrainingJobStatus": "Completed"}', "audit --recording"),
-        (b'{"describe": {}}', "audit --recording"),
-        (b'{"resource_changes": [{"type": "google_x", "change": {}}]}',
-         "without any resource of AWS"),
+        pytest.param(b"", "is empty", id="an empty file"),
+        pytest.param(b"{a", "is not JSON (line 1, column 2", id="a file that breaks off"),
+        pytest.param(b"[1]", "is a list", id="a list"),
+        pytest.param(b"\xff\xfe{", "is not text in UTF-8", id="a file in UTF-16"),
+        pytest.param(b"[" * 100_000, "too many brackets", id="too many brackets"),
+        pytest.param(b"[" + b"9" * 5_000 + b"]", "value has 5000 digits)", id="too large a number"),
+        pytest.param(
+            b'{"Steps": [{"Type": "Training", "Arguments": '
+            + b'{"a":' * 900
+            + b"1"
+            + b"}" * 901
+            + b"]}",
+            "too many brackets",
+            id="a request inside too many brackets",
+        ),
+        pytest.param(b'{"a": NaN}', "is not JSON", id="a value that is no JSON"),
+        pytest.param(
+            b'{"TrainingJobName": "x", "TrainingJobStatus": "Completed"}',
+            "audit --recording",
+            id="the answer of a job that ran",
+        ),
+        pytest.param(b'{"describe": {}}', "audit --recording", id="a recording"),
+        pytest.param(
+            b'{"resource_changes": [{"type": "google_x", "change": {}}]}',
+            "without any resource of AWS",
+            id="a Terraform plan without AWS",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_file_that_is_no_request_is_one_sentence(
     run: Run, tmp_path: Path, content: bytes, says: str
 ) -> None:
@@ -242,8 +264,16 @@ def advice(rule: str, usd: str | None, new_type: str = "", **more: Any) -> Check
     """A finding; with a type, its fix."""
     fix = [{"parameter": "ResourceConfig.InstanceType", "old": "a", "new": new_type}]
     dollars = Decimal(usd) if usd else None
-    return CheckFinding(rule=rule, source="rules", summary="", path="", line=1, saving_usd=dollars,
-                        fix=fix if new_type else [], **more)  # fmt: skip
+    return CheckFinding(
+        rule=rule,
+        source="rules",
+        summary="",
+        path="",
+        line=1,
+        saving_usd=dollars,
+        fix=fix if new_type else [],
+        **more,
+    )
 
 
 def test_the_dearest_advice_comes_first_and_no_two_types_stand_beside_each_other() -> None:
@@ -263,9 +293,17 @@ def test_the_dearest_advice_comes_first_and_no_two_types_stand_beside_each_other
 
 def recorded_request() -> dict[str, Any]:
     """The request of a recorded job, again."""
-    wanted = ("TrainingJobName", "HyperParameters", "AlgorithmSpecification", "RoleArn",
-              "InputDataConfig", "OutputDataConfig", "ResourceConfig", "CheckpointConfig",
-              "StoppingCondition")  # fmt: skip
+    wanted = (
+        "TrainingJobName",
+        "HyperParameters",
+        "AlgorithmSpecification",
+        "RoleArn",
+        "InputDataConfig",
+        "OutputDataConfig",
+        "ResourceConfig",
+        "CheckpointConfig",
+        "StoppingCondition",
+    )
     answer = json.loads(RECORDED.read_text("utf-8"))["describe"]
     return {key: answer[key] for key in wanted if key in answer}
 
@@ -379,10 +417,28 @@ CHECKS = Checks(
     read_family=None,
 )
 ANYTHING: list[Any] = [
-    None, True, 0, -1, 3.5, 10**30, 1e308, "", "x", "\x1b[0m", "\ud800", "ml.p3.2xlarge",
-    "s3://b/x", [], [1], [[]], [{}], {}, {"a": 1}, {"Get": "Parameters.X"},
+    None,
+    True,
+    0,
+    -1,
+    3.5,
+    10**30,
+    1e308,
+    "",
+    "x",
+    "\x1b[0m",
+    "\ud800",
+    "ml.p3.2xlarge",
+    "s3://b/x",
+    [],
+    [1],
+    [[]],
+    [{}],
+    {},
+    {"a": 1},
+    {"Get": "Parameters.X"},
     {"Std:Join": {"Values": [1, None]}},
-]  # fmt: skip
+]
 
 
 def places(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

@@ -64,9 +64,13 @@ def test_findings_of_all_rules_are_one_file(run: Run, file: Path, tmp_path: Path
     ],
 )
 def test_what_cannot_be_written_is_one_sentence(
-    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    words: list[str], sentence: str,
-) -> None:  # fmt: skip
+    run: Run,
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    sentence: str,
+) -> None:
     """And no file is left."""
     monkeypatch.chdir(tmp_path)
     done = run("export", "--history", file, *words)

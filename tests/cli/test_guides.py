@@ -37,22 +37,34 @@ def of_job(run: Run, path: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "fits"),
     [
-        (
+        pytest.param(
             EARLY,
-            ["subset-of-the-data", "pretrained-start", "mixed-precision",
-             "profile-memory-and-steps", "volume-without-effect"],
+            [
+                "subset-of-the-data",
+                "pretrained-start",
+                "mixed-precision",
+                "profile-memory-and-steps",
+                "volume-without-effect",
+            ],
+            id="a run whose objective was reached early",
         ),
-        (
+        pytest.param(
             FAILED,
             ["local-mode", "pretrained-start", "distribution-not-named", "volume-without-effect"],
+            id="a run that failed soon",
         ),
-        (
+        pytest.param(
             NVME,
-            ["pretrained-start", "mixed-precision", "profile-memory-and-steps",
-             "volume-without-effect"],
+            [
+                "pretrained-start",
+                "mixed-precision",
+                "profile-memory-and-steps",
+                "volume-without-effect",
+            ],
+            id="a run with a volume beside its local disk",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_job_gets_the_guides_that_fit_it(run: Run, path: Path, fits: list[str]) -> None:
     """What was expected of each before the product was asked."""
     assert names(of_job(run, path)["guides"]) == fits
@@ -139,21 +151,28 @@ def test_a_request_gets_guides_before_it_runs(run: Run, tmp_path: Path) -> None:
     changes = {
         "AlgorithmSpecification.TrainingInputMode": "File",
         "ResourceConfig": {
-            "InstanceType": "ml.p4d.24xlarge", "InstanceCount": 2, "VolumeSizeInGB": 100,
+            "InstanceType": "ml.p4d.24xlarge",
+            "InstanceCount": 2,
+            "VolumeSizeInGB": 100,
         },
         "HyperParameters": {
             "sagemaker_distributed_dataparallel_enabled": "true",
             "sagemaker_training_compiler_enabled": "true",
             "bf16": "true",
         },
-    }  # fmt: skip
+    }
     done = checked(run, tmp_path, changes, "--output", "json")
     [job] = done.document()["jobs"]
     assert wrong("check", done.document()) == []
     assert names(job["guides"]) == [
-        "data-source", "pretrained-start", "first-gpu", "training-compiler", "smddp",
-        "volume-without-effect", "network-isolation",
-    ]  # fmt: skip
+        "data-source",
+        "pretrained-start",
+        "first-gpu",
+        "training-compiler",
+        "smddp",
+        "volume-without-effect",
+        "network-isolation",
+    ]
     text = checked(run, tmp_path, changes).stdout
     assert "\n  smddp\n    The request names the SageMaker distributed data parallelism" in text
 

@@ -264,18 +264,53 @@ to = ["of-ana"]
 @pytest.mark.parametrize(
     ("policy", "channel", "first", "says"),
     [
-        ("", "email", "Subject: Week to 2026-11-22: $10.00, $4.00 of it avoidable",
-         "the week to 2026-11-22: sent on monday at 8:00 UTC"),
-        ("", "slack", "*Week to 2026-11-22: $10.00, $4.00 of it avoidable*", "all jobs: to sns"),
-        ("", "teams", "Week to 2026-11-22: $10.00, $4.00 of it avoidable", "all jobs: to sns"),
-        (ROUTED, "ml", "*Week to 2026-11-22: $10.00, $4.00 of it avoidable*",
-         "route owner ana: to of-ana"),
-        (ROUTED, "of-ana", "Week to 2026-11-22: $10.00, $4.00 of it avoidable",
-         "route tag team=x: none, as tags.show does not have its tag"),
-        ('mode = "observe"', "slack", None, "no digest: observe mode"),
-        ('[digest]\nday = "off"', "slack", None, "no digest: the policy has switched it off"),
+        pytest.param(
+            "",
+            "email",
+            "Subject: Week to 2026-11-22: $10.00, $4.00 of it avoidable",
+            "the week to 2026-11-22: sent on monday at 8:00 UTC",
+            id="as an e-mail",
+        ),
+        pytest.param(
+            "",
+            "slack",
+            "*Week to 2026-11-22: $10.00, $4.00 of it avoidable*",
+            "all jobs: to sns",
+            id="in Slack",
+        ),
+        pytest.param(
+            "",
+            "teams",
+            "Week to 2026-11-22: $10.00, $4.00 of it avoidable",
+            "all jobs: to sns",
+            id="in Teams",
+        ),
+        pytest.param(
+            ROUTED,
+            "ml",
+            "*Week to 2026-11-22: $10.00, $4.00 of it avoidable*",
+            "route owner ana: to of-ana",
+            id="to a route by owner",
+        ),
+        pytest.param(
+            ROUTED,
+            "of-ana",
+            "Week to 2026-11-22: $10.00, $4.00 of it avoidable",
+            "route tag team=x: none, as tags.show does not have its tag",
+            id="to a route by a tag that no sum has",
+        ),
+        pytest.param(
+            'mode = "observe"', "slack", None, "no digest: observe mode", id="in observe mode"
+        ),
+        pytest.param(
+            '[digest]\nday = "off"',
+            "slack",
+            None,
+            "no digest: the policy has switched it off",
+            id="with the digest switched off",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_digest_is_shown_as_a_channel_gets_it(
     policy: str, channel: str, first: str | None, says: str, week: Path, run: Run
 ) -> None:

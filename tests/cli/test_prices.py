@@ -39,9 +39,13 @@ def test_without_a_region_all_that_are_known_are_shown(prices: Run) -> None:
     assert done.exit_code == 0
     kinds = {row["region"]: row["kind"] for row in rows(done)}
     assert list(kinds) == [
-        "ap-east-2", "ap-southeast-5", "ap-southeast-6", "ap-southeast-7", "mx-central-1",
+        "ap-east-2",
+        "ap-southeast-5",
+        "ap-southeast-6",
+        "ap-southeast-7",
+        "mx-central-1",
         "us-east-1",
-    ]  # fmt: skip
+    ]
     assert [region for region, kind in kinds.items() if kind == "estimate"] == ["us-east-1"]
 
 
@@ -53,6 +57,9 @@ def test_an_estimated_rate_says_about_and_how_it_was_made(prices: Run) -> None:
     assert "about $0.1152" in said
     assert "SageMaker's rate for ml.m6i.large is not known here" in said
     assert "estimated from EC2's rate x 1.20" in said
-    [row] = rows(prices("ml.m6i.large", "--region", "us-east-1", "--component", "training",
-                        "--output", "json"))  # fmt: skip
+    [row] = rows(
+        prices(
+            "ml.m6i.large", "--region", "us-east-1", "--component", "training", "--output", "json"
+        )
+    )
     assert (row["usd_per_hour"], row["kind"]) == (Decimal("0.1152"), "estimate")

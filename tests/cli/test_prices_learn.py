@@ -60,13 +60,22 @@ def test_the_rates_are_shown_and_written(learn: Run, report: Report, shape: str)
     assert done.exit_code == 0
     [_, g5, p4d, *_] = done.stdout.splitlines()
     assert g5.split() == [
-        "ml.g5.2xlarge", "us-east-1", "Training", "$1.3332", "$1.515", "-12.0%",
-        "5.00", "h", "2026-10-01", "2026-10-05",
-    ]  # fmt: skip
+        "ml.g5.2xlarge",
+        "us-east-1",
+        "Training",
+        "$1.3332",
+        "$1.515",
+        "-12.0%",
+        "5.00",
+        "h",
+        "2026-10-01",
+        "2026-10-05",
+    ]
     assert "$22.22" in p4d
     assert [(row["type"], row["usd"]) for row in stored()] == [
-        ("ml.g5.2xlarge", Decimal("1.3332")), ("ml.p4d.24xlarge", Decimal("22.22")),
-    ]  # fmt: skip
+        ("ml.g5.2xlarge", Decimal("1.3332")),
+        ("ml.p4d.24xlarge", Decimal("22.22")),
+    ]
     assert "own-rates.json: 2 rates written, 0 kept" in done.stderr
     assert 'own_rates = "own-rates.json" under [discounts] in policy.toml' in done.stderr
 
@@ -192,8 +201,9 @@ def test_a_job_at_learnt_rates_costs_what_the_report_says(
         assert cents(bill["total_usd"]) == cents(reported)
         assert bill["price_kind"] == "own"
         assert [(line["rate_usd"], line["price_as_of"]) for line in bill["lines"]] == [
-            (HOURLY, "2026-10-01/2026-10-06"), (GB_MONTH, "2026-10-01/2026-10-05"),
-        ]  # fmt: skip
+            (HOURLY, "2026-10-01/2026-10-06"),
+            (GB_MONTH, "2026-10-01/2026-10-05"),
+        ]
         listed = run(*words).document(parse_float=Decimal)["bill"]
         assert listed["price_kind"] == "list"
         assert listed["total_usd"] > bill["total_usd"]

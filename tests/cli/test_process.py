@@ -29,10 +29,13 @@ def test_the_installed_script_prints_and_exits(tmp_path: Path) -> None:
     done, failed = (
         subprocess.run(
             [SCRIPT, "audit", "--recording", path, "--output", "json"],
-            capture_output=True, text=True, timeout=300, check=False,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
         for path in (FAILED, bad)
-    )  # fmt: skip
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["job"]["status"] == "Failed"
     assert (failed.returncode, failed.stdout) == (2, "")
@@ -59,8 +62,11 @@ def test_only_the_command_that_runs_is_imported(tmp_path: Path) -> None:
     for words, loaded, most in started:
         done = subprocess.run(
             [sys.executable, "-c", code, *words],
-            capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
         modules = set(done.stderr.split())
         prefix = "sageaudit.cli.commands."
         assert {name.removeprefix(prefix) for name in modules if name.startswith(prefix)} == loaded
@@ -77,8 +83,12 @@ def test_a_full_disk_is_said(output: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [SCRIPT, "audit", "--recording", FAILED, "--output", output],
-            stdout=full, stderr=subprocess.PIPE, text=True, timeout=300, check=False,
-        )  # fmt: skip
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=300,
+            check=False,
+        )
     assert done.returncode == 1
     assert done.stderr == "sageaudit: cannot continue: No space left on device\n"
 
@@ -93,9 +103,11 @@ def test_letters_that_stdout_lacks_stop_nothing(words: tuple[str, ...], tmp_path
     what = ("--recording", str(path)) if "audit" in words else ()
     done = subprocess.run(
         [SCRIPT, *words, *what],
-        capture_output=True, timeout=300, check=False,
+        capture_output=True,
+        timeout=300,
+        check=False,
         env={**os.environ, "PYTHONIOENCODING": "cp1252"},
-    )  # fmt: skip
+    )
     assert (done.returncode, done.stderr) == (0, b"")
     if what:
         assert b"\\u0416anna \\ud840\\udc0b" in done.stdout

@@ -35,9 +35,14 @@ LINES = [
     for words in [shlex.split(line, comments=True)[1:]]
 ]
 NEED_AN_ACCOUNT = (
-    "scan", "doctor", "scan --all-regions --dry-run", "scan --organization --role NAME",
-    "scan --coverage", "audit my-training-job --region eu-west-1", "record my-job --anonymize",
-)  # fmt: skip
+    "scan",
+    "doctor",
+    "scan --all-regions --dry-run",
+    "scan --organization --role NAME",
+    "scan --coverage",
+    "audit my-training-job --region eu-west-1",
+    "record my-job --anonymize",
+)
 NEED_NONE = [line for line in LINES if line not in {*NEED_AN_ACCOUNT, "demo"}]
 """Without `demo`, which has tests of its own."""
 _MORE = {"reconcile": ("--account", "111122223333")}

@@ -231,10 +231,13 @@ def test_estimates_and_managed_spot_are_said(
     """In the table, in the notes, and in the JSON."""
     guess = line(usage_type="USE1-Train:ml.m6i.2xlarge", price_kind="estimate", usd=Decimal("1.38"))
     audit = document(
-        job=job(ended_at="2023-03-17T12:00:00Z", started_at="2023-03-17T09:00:00Z",
-                created_at="2023-03-17T09:00:00Z"),
+        job=job(
+            ended_at="2023-03-17T12:00:00Z",
+            started_at="2023-03-17T09:00:00Z",
+            created_at="2023-03-17T09:00:00Z",
+        ),
         bill={**document()["bill"], "lines": [guess]},
-    )  # fmt: skip
+    )
     history_table.record(entry(audit))
     spot = "USE1-TrSpt:ml.m5.xlarge"
     usage = [*metered(audit), next(metered(audit)) | {"line_item_usage_type": spot}]

@@ -148,9 +148,15 @@ def test_an_automl_job_is_scanned_with_what_it_launched(
 
 @pytest.mark.parametrize(("operations", "refusal", "exit_code", "shown", "said"), REFUSALS)
 def test_what_aws_refuses_is_said_and_the_rest_goes_on(
-    account: LiveAccount, run: Run, history: Path,
-    operations: list[str], refusal: tuple[Any, ...], exit_code: int, shown: str, said: str,
-) -> None:  # fmt: skip
+    account: LiveAccount,
+    run: Run,
+    history: Path,
+    operations: list[str],
+    refusal: tuple[Any, ...],
+    exit_code: int,
+    shown: str,
+    said: str,
+) -> None:
     """After the results, with what to do; where not even a list is answered, nothing is ranked."""
     for operation in operations:
         account.refuse(operation, *refusal)

@@ -20,10 +20,16 @@ OTHER = {
     "hollow": '{"job": {}, "findings": [1]}',
 }
 QUESTIONS = (
-    "history --all --output csv", "history --rule gpu-idle --all --output csv", "top --output csv",
-    "families --output csv", "owners --output csv", "trend --output csv", "by rule",
-    "export -o - --format csv", "export --findings -o - --format csv",
-)  # fmt: skip
+    "history --all --output csv",
+    "history --rule gpu-idle --all --output csv",
+    "top --output csv",
+    "families --output csv",
+    "owners --output csv",
+    "trend --output csv",
+    "by rule",
+    "export -o - --format csv",
+    "export --findings -o - --format csv",
+)
 
 
 @pytest.fixture(autouse=True)

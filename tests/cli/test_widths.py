@@ -13,13 +13,29 @@ from tests.fakes.command_line import Run
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "local" / "recordings" / "composed-g4dn-12xlarge.json"
 COMMANDS = (
-    "history", "history --rule gpu-idle", "history --sort idle", "top", "families", "owners",
-    "by team", "by team,family", "by type,month", "changes --by team",
+    "history",
+    "history --rule gpu-idle",
+    "history --sort idle",
+    "top",
+    "families",
+    "owners",
+    "by team",
+    "by team,family",
+    "by type,month",
+    "changes --by team",
     "history --sort possible",
-    "trend", "by month", "by rule", "changes",
-    "show job-00001", "account 111122223333", "rules", "scan --recordings {folder}",
-    "audit --recording {recorded}", "what-if --recording {recorded}", "prices ml.g5.xlarge",
-)  # fmt: skip
+    "trend",
+    "by month",
+    "by rule",
+    "changes",
+    "show job-00001",
+    "account 111122223333",
+    "rules",
+    "scan --recordings {folder}",
+    "audit --recording {recorded}",
+    "what-if --recording {recorded}",
+    "prices ml.g5.xlarge",
+)
 
 
 @pytest.mark.parametrize("width", [60, 80])

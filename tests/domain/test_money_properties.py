@@ -19,7 +19,7 @@ from sageaudit.domain.bill.change import (
     SetType,
     SetTypeCount,
     Stage,
-)  # fmt: skip
+)
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Found, RuleName
 from sageaudit.domain.bill.idle_capacity import IdleCapacity, idle_capacity

@@ -1,4 +1,7 @@
-"""Audit documents to start a test from: whole, small, with exact money."""
+"""Audits as documents to start a test from, with exact money.
+
+The parts are those of a real `Audit`, written by the product's own `document`.
+"""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -6,36 +9,54 @@ from typing import Any, cast
 
 from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.audit.advised import Worth
-from sageaudit.domain.audit.bill_document import LineDocument
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.bill_document import LineDocument, line_document
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
-from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.audit.document import document as audit_document
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, finding_document
+from sageaudit.domain.audit.judgement import Judged, Judgement
+from sageaudit.domain.bill.bill import Line
+from sageaudit.domain.bill.bill import bill as priced
+from sageaudit.domain.bill.bill_facts import BillFacts
+from sageaudit.domain.bill.counterfactual import Savings, Slice
+from sageaudit.domain.bill.finding import (
+    Bucket,
+    Clear,
+    Confidence,
+    Finding,
+    Found,
+    NotApplicable,
+    Parameter,
+    RuleName,
+    Severity,
+    Unknown,
+)
+from sageaudit.domain.bill.idle_capacity import IdleCapacity
+from sageaudit.domain.prices.market import Rate
+from sageaudit.structs import replace
+from tests.fakes import jobs
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
+UNCOVERED = "CPUUtilization covers 41% of the active time"
 TUNING_ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/sweep-7"
 
 
+RUN = jobs.job(
+    name="train-bert-0412",
+    arn=f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/train-bert-0412",
+    phases=jobs.phases(
+        ("Starting", -130), ("Downloading", 1500), ("Training", 9240), ("Uploading", 60)
+    ),
+    image=None,
+)
+"""A training job of three billed hours on one GPU instance."""
+
+
 def job(**overrides: Any) -> JobDocument:
-    """A training job of two hours on one GPU instance."""
-    name = overrides.get("name", "train-bert-0412")
-    whole = {
-        "name": name,
-        "arn": f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/{name}",
-        "kind": "training",
-        "status": "Completed",
-        "account": ACCOUNT,
-        "region": REGION,
-        "family": "train-bert",
-        "owner": "anna",
-        "created_at": "2026-05-20T09:58:00Z",
-        "started_at": "2026-05-20T10:00:00Z",
-        "ended_at": "2026-05-20T13:00:00Z",
-        "tags": {},
-        "image": None,
-        "instances": "1 x ml.g5.2xlarge",
-        "purchase": "on_demand",
-        "parent": None,
-    }
+    """The job of `document`; `arn` follows its name."""
+    whole = {**document()["job"]}
+    if "name" in overrides:
+        whole["arn"] = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/{overrides['name']}"
     return cast("JobDocument", whole | overrides)
 
 
@@ -44,59 +65,72 @@ def fix(parameter: str, old: Any, new: Any) -> FixDocument:
     return {"parameter": parameter, "old": old, "new": new}
 
 
-def finding(**overrides: Any) -> FindingDocument:
-    """A download that took a fifth of a run."""
-    whole = {
-        "rule": "download-dominates",
-        "id": "SA101",
-        "severity": "high",
-        "confidence": "measured",
-        "bucket": "avoidable",
-        "summary": "Downloading took 25 min of 3 h billed (14%), $0.51, before the first step.",
-        "saving_usd": Decimal("0.505"),
-        "saving_alone_usd": Decimal("0.505"),
-        "saving_range_usd": None,
-        "superseded_by": None,
-        "subsumed_by": None,
-        "exempt": None,
-        "evidence": {
+DOWNLOAD = Finding(
+    rule=RuleName("SA101", "download-dominates"),
+    found=Found(
+        confidence=Confidence.MEASURED,
+        bucket=Bucket.AVOIDABLE,
+        summary="Downloading took 25 min of 3 h billed (14%), $0.51, before the first step.",
+        evidence={
             "download_s": Decimal(1500),
             "download_share_percent": Decimal("13.9"),
             "input_mode": "File",
         },
-        "fix": [fix("InputDataConfig[0].InputMode", "File", "FastFile")],
-        "first_step": None,
-        "alternatives": [],
-        "alternatives_usd": [],
-        "caution": None,
-        "in_chat": True,
-        "estimated": False,
-        "said_of": None,
-    }
-    return cast("FindingDocument", whole | overrides)
-
-
-def type_finding(**overrides: Any) -> FindingDocument:
-    """A GPU that worked little; the smaller type saves about a third."""
-    whole = {
-        "rule": "gpu-underused",
-        "id": "SA202",
-        "severity": "medium",
-        "confidence": "derived",
-        "summary": "The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
-        "saving_usd": Decimal("1.53"),
-        "saving_alone_usd": Decimal("1.73"),
-        "saving_range_usd": [Decimal("1.73"), Decimal("1.98")],
-        "evidence": {
+        fix=(Parameter("InputDataConfig[0].InputMode", "File", "FastFile"),),
+    ),
+    severity=Severity.HIGH,
+    saving_usd=Decimal("0.505"),
+    alone_usd=Decimal("0.505"),
+    range_usd=None,
+)
+"""A download that took a fifth of a run."""
+UNDERUSED = Finding(
+    rule=RuleName("SA202", "gpu-underused"),
+    found=Found(
+        confidence=Confidence.DERIVED,
+        bucket=Bucket.AVOIDABLE,
+        summary="The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
+        evidence={
             "gpu_mean_percent": Decimal("11.2"),
             "gpu_p95_percent": Decimal(24),
             "gpu_memory_max_percent": Decimal("38.5"),
             "active_s": Decimal(8400),
         },
-        "fix": [fix("ResourceConfig.InstanceType", "ml.g5.2xlarge", "ml.g4dn.xlarge")],
-        "caution": "The data loader gets 4 vCPUs in place of 8.",
-    }
-    return finding(**(whole | overrides))
+        fix=(Parameter("ResourceConfig.InstanceType", "ml.g5.2xlarge", "ml.g4dn.xlarge"),),
+        caution="The data loader gets 4 vCPUs in place of 8.",
+    ),
+    severity=Severity.MEDIUM,
+    saving_usd=Decimal("1.53"),
+    alone_usd=Decimal("1.73"),
+    range_usd=(Decimal("1.73"), Decimal("1.98")),
+)
+"""A GPU that worked little; the smaller type saves about a third."""
+SPOT = Finding(
+    rule=RuleName("SA401", "spot-not-used"),
+    found=Found(
+        confidence=Confidence.HEURISTIC,
+        bucket=Bucket.POSSIBLE,
+        summary="On-demand run that writes checkpoints: managed spot is worth a trial.",
+        evidence={"checkpoints": True},
+        fix=(Parameter("EnableManagedSpotTraining", old=False, new=True),),
+        caution="Spot has no published rate; interruptions repeat work.",
+    ),
+    severity=Severity.LOW,
+    saving_usd=Decimal("0.9"),
+    alone_usd=None,
+    range_usd=None,
+)
+"""On-demand seconds that spot may save."""
+
+
+def finding(**overrides: Any) -> FindingDocument:
+    """DOWNLOAD as documents show it."""
+    return cast("FindingDocument", {**finding_document(DOWNLOAD), **overrides})
+
+
+def type_finding(**overrides: Any) -> FindingDocument:
+    """UNDERUSED as documents show it."""
+    return cast("FindingDocument", {**finding_document(UNDERUSED), **overrides})
 
 
 PLAIN: dict[str, Any] = {
@@ -113,21 +147,29 @@ NO_HOSTS: dict[str, Any] = {"instances": None, "purchase": None}
 NO_RULES: dict[str, Any] = {"unknown": [], "not_applicable": [], "clear": []}
 
 
+COMPUTE = Line(
+    item="compute",
+    usage_type="USE1-Train:ml.g5.2xlarge",
+    quantity=Decimal(3),
+    unit="instance-hours",
+    rate=Rate(Decimal("1.515"), "2026-05-20", "AWS Price List, component Hosting"),
+    usd=Decimal("4.545"),
+)
+"""Three hours of one instance."""
+STORAGE = Line(
+    item="storage",
+    usage_type="USE1-Train:VolumeUsage.gp2",
+    quantity=Decimal("0.06"),
+    unit="GB-months",
+    rate=Rate(Decimal("0.14"), "2026-05-20", "AWS Price List, component Hosting"),
+    usd=Decimal("0.0084"),
+    note="30 GB for 3 h of a month of 744 h",
+)
+
+
 def line(**overrides: Any) -> LineDocument:
-    """Three hours of one instance."""
-    whole = {
-        "item": "compute",
-        "usage_type": "USE1-Train:ml.g5.2xlarge",
-        "quantity": Decimal(3),
-        "unit": "instance-hours",
-        "rate_usd": Decimal("1.515"),
-        "usd": Decimal("4.545"),
-        "price_as_of": "2026-05-20",
-        "price_source": "AWS Price List, component Hosting",
-        "price_kind": "list",
-        "note": None,
-    }
-    return cast("LineDocument", whole | overrides)
+    """COMPUTE as documents show it."""
+    return cast("LineDocument", {**line_document(COMPUTE), **overrides})
 
 
 def phase(
@@ -143,100 +185,52 @@ def phase(
     }
 
 
+AUDIT = Audit(
+    job=RUN,
+    family="train-bert",
+    owner="anna",
+    bill=replace(priced(RUN, jobs.market()), lines=(COMPUTE, STORAGE)),
+    facts=BillFacts("list", spot_saved_usd=None, prepaid_value_usd=None, notes=()),
+    usage=jobs.flat(RUN, 154, cpu=30, gpu=11, gpu_memory=38, memory=50),
+    outcomes=(
+        (RuleName("SA203", "cpu-underused"), Unknown("metrics_missing", UNCOVERED)),
+        (RuleName("SA601", "failed-spend"), NotApplicable("the job completed")),
+        (RuleName("SA602", "max-runtime-loose"), Clear()),
+    ),
+    savings=Savings(
+        findings=(UNDERUSED, DOWNLOAD, SPOT),
+        avoidable_usd=Decimal("2.035"),
+        lost_usd=Decimal(0),
+        lost_up_to_usd=Decimal(0),
+        possible_usd=Decimal("0.9"),
+        waterfall=(
+            Slice("avoidable: gpu-underused", Decimal("1.53")),
+            Slice("avoidable: download-dominates", Decimal("0.505")),
+            Slice("rest", Decimal("2.5184")),
+        ),
+    ),
+    judgement=Judgement(Judged.YES),
+    final=True,
+    recheck_at=None,
+    ruleset="1",
+    policy="1",
+    idle_capacity=IdleCapacity(
+        unit="gpu_hours",
+        paid=Decimal(3),
+        worked=Decimal("0.29"),
+        list_usd=Decimal("4.10565"),
+        counted_usd=Decimal("2.035"),
+        look_at=("batch_size", "profile"),
+    ),
+)
+"""$4.5534, of which $2.035 by two findings were avoidable."""
+
+
 def document(**overrides: Any) -> AuditDocument:
-    """A whole audit: $4.55, of which $2.04 by two findings. Nested parts are given whole."""
-    whole = {
-        "schema": 1,
-        "job": job(),
-        "audit": {
-            "version": 1,
-            "settled": True,
-            "due_at": None,
-            "ruleset": "1",
-            "policy": "1",
-            "pool": None,
-            "coverage": {
-                "period_s": 60,
-                "hosts": 1,
-                "hosts_expected": 1,
-                "share": {"GPUUtilization": Decimal("0.98"), "CPUUtilization": Decimal(1)},
-                "missing": [],
-            },
-        },
-        "phases": [
-            phase("Starting", 130, "0", billed=False),
-            phase("Downloading", 1500, "0.63125"),
-            phase("Training", 9240, "3.8885"),
-            phase("Uploading", 60, "0.02525"),
-        ],
-        "bill": {
-            "total_usd": Decimal("4.5534"),
-            "complete": True,
-            "missing": [],
-            "basis": "billable_seconds",
-            **PLAIN,
-            "lines": [
-                line(),
-                line(
-                    item="storage",
-                    usage_type="USE1-Train:VolumeUsage.gp2",
-                    quantity=Decimal("0.06"),
-                    unit="GB-months",
-                    rate_usd=Decimal("0.14"),
-                    usd=Decimal("0.0084"),
-                    note="30 GB for 3 h of a month of 744 h",
-                ),
-            ],
-        },
-        "judged": "yes",
-        "not_judged": [],
-        "avoidable_usd": Decimal("2.035"),
-        "lost_usd": Decimal(0),
-        "lost_up_to_usd": overrides.get("lost_usd", Decimal(0)),
-        "possible_usd": Decimal("0.9"),
-        "idle_capacity": {
-            "unit": "gpu_hours",
-            "paid": Decimal(3),
-            "worked": Decimal("0.29"),
-            "idle": Decimal("2.71"),
-            "list_usd": Decimal("4.10565"),
-            "counted_usd": Decimal("2.035"),
-            "look_at": ["batch_size", "profile"],
-        },
-        "findings": [
-            type_finding(),
-            finding(),
-            finding(
-                rule="spot-not-used",
-                id="SA401",
-                severity="low",
-                confidence="heuristic",
-                bucket="possible",
-                summary="On-demand run that writes checkpoints: managed spot is worth a trial.",
-                saving_usd=Decimal("0.9"),
-                saving_alone_usd=None,
-                evidence={"checkpoints": True},
-                fix=[fix("EnableManagedSpotTraining", False, True)],
-                alternatives=[],
-                caution="Spot has no published rate; interruptions repeat work.",
-            ),
-        ],
-        "unknown": [
-            {
-                "rule": "cpu-underused",
-                "code": "metrics_missing",
-                "reason": "CPUUtilization covers 41% of the active time",
-            }
-        ],
-        "not_applicable": [{"rule": "failed-spend", "reason": "the job completed"}],
-        "clear": ["max-runtime-loose"],
-        "waterfall": slices(gpu_underused="1.53", download_dominates="0.505", rest="2.5184"),
-        "children": None,
-        "rollup": False,
-        "own_rules": [],
-        "unauditable": None,
-    }
-    return cast("AuditDocument", whole | overrides)
+    """AUDIT as it is stored and printed. Overrides of nested parts are given whole."""
+    if "lost_usd" in overrides:
+        overrides = {"lost_up_to_usd": overrides["lost_usd"], **overrides}
+    return cast("AuditDocument", {**audit_document(AUDIT), **overrides})
 
 
 def bill(**changes: Any) -> dict[str, Any]:

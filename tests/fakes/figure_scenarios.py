@@ -95,8 +95,11 @@ JOBS: dict[str, AuditDocument] = {
     "estimate": job("2.00", found("gpu-idle", "0.50", estimated=True), **GUESS),
     "estimate and lower": job("2.50", found("gpu-idle", "0.50", estimated=True), **with_gap(GUESS)),
     "estimate and upper": job(
-        "0.60", found("gpu-idle", None), basis="upper_bound",
-        missing=[UPPER_BOUND, documents.GUESSED], estimated=[documents.GUESSED],
+        "0.60",
+        found("gpu-idle", None),
+        basis="upper_bound",
+        missing=[UPPER_BOUND, documents.GUESSED],
+        estimated=[documents.GUESSED],
     ),
     "lost": job("1.00", found("failed-spend", "1.00")),
     "maybe lost": job("5.00", found("failed-spend", "0", "4.09")),
@@ -109,15 +112,16 @@ JOBS: dict[str, AuditDocument] = {
     ),
     "idle": job("4.00", idle_capacity=idle("1.20")),
     "idle without a price": job("4.00", idle_capacity=idle(None)),
-}  # fmt: skip
+}
 """What one job cost and what an audit found in it."""
 
 
 class Scenario(Struct, frozen=True):
     """Jobs of one week and of the week before, and the right figures.
 
-    `rule`: the dollars of the one rule that found something. `change`: how much more the jobs cost
-    than those of the week before, "-" where nobody knows; "at least" and "at most" are of its size.
+    `waste`: avoidable and lost together. `rule`: the dollars of the one rule that found something.
+    `change`: how much more the jobs cost than those of the week before, "-" where nobody knows;
+    "at least" and "at most" are of its size.
     """
 
     jobs: tuple[str, ...]
@@ -151,171 +155,401 @@ class Scenario(Struct, frozen=True):
 
 
 def _one(name: str, spend: str, avoidable: str, lost: str, waste: str, **more: str) -> Scenario:
-    return Scenario((name,), spend, avoidable, lost, waste, **cast("dict[str, Any]", more))
+    return Scenario(
+        (name,),
+        spend=spend,
+        avoidable=avoidable,
+        lost=lost,
+        waste=waste,
+        **cast("dict[str, Any]", more),
+    )
 
 
 NONE, UNKNOWN = "$0.00", "unknown"
 SCENARIOS = {
-    # one job                    spend                avoidable     lost   avoidable+lost
-    "exact": _one("exact", "$4.00", "$1.50", NONE, "$1.50", rule="$1.50"),
-    "zero": _one("zero", NONE, NONE, NONE, NONE, idle=NONE),
-    "tiny": _one("tiny", "<$0.01", "<$0.01", NONE, "<$0.01", rule="<$0.01"),
+    # one job
+    "exact": _one(
+        "exact", spend="$4.00", avoidable="$1.50", lost=NONE, waste="$1.50", rule="$1.50"
+    ),
+    "zero": _one("zero", spend=NONE, avoidable=NONE, lost=NONE, waste=NONE, idle=NONE),
+    "tiny": _one(
+        "tiny", spend="<$0.01", avoidable="<$0.01", lost=NONE, waste="<$0.01", rule="<$0.01"
+    ),
     "unpriced": _one(
-        "unpriced", UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, possible=UNKNOWN, rule=UNKNOWN
+        "unpriced",
+        spend=UNKNOWN,
+        avoidable=UNKNOWN,
+        lost=UNKNOWN,
+        waste=UNKNOWN,
+        possible=UNKNOWN,
+        rule=UNKNOWN,
     ),
     "unjudged": _one(
-        "unjudged", "$4.00", "not judged", NONE, "not judged", possible=UNKNOWN
+        "unjudged",
+        spend="$4.00",
+        avoidable="not judged",
+        lost=NONE,
+        waste="not judged",
+        possible=UNKNOWN,
     ),
-    "lower": _one("lower", "$3.00 or more", "$1.00", NONE, "$1.00", rule="$1.00"),
-    "upper": _one("upper", "up to $0.74", UNKNOWN, NONE, UNKNOWN, rule=UNKNOWN),
+    "lower": _one(
+        "lower", spend="$3.00 or more", avoidable="$1.00", lost=NONE, waste="$1.00", rule="$1.00"
+    ),
+    "upper": _one(
+        "upper", spend="up to $0.74", avoidable=UNKNOWN, lost=NONE, waste=UNKNOWN, rule=UNKNOWN
+    ),
     "upper and lower": _one(
-        "upper and lower", "about $0.80", UNKNOWN, NONE, UNKNOWN, rule=UNKNOWN
+        "upper and lower",
+        spend="about $0.80",
+        avoidable=UNKNOWN,
+        lost=NONE,
+        waste=UNKNOWN,
+        rule=UNKNOWN,
     ),
     "estimate": _one(
-        "estimate", "about $2.00", "about $0.50", NONE, "about $0.50", rule="about $0.50"
+        "estimate",
+        spend="about $2.00",
+        avoidable="about $0.50",
+        lost=NONE,
+        waste="about $0.50",
+        rule="about $0.50",
     ),
     "estimate and lower": _one(
-        "estimate and lower", "about $2.50 or more", "about $0.50", NONE, "about $0.50",
+        "estimate and lower",
+        spend="about $2.50 or more",
+        avoidable="about $0.50",
+        lost=NONE,
+        waste="about $0.50",
         rule="about $0.50",
     ),
     "estimate and upper": _one(
-        "estimate and upper", "up to about $0.60", UNKNOWN, NONE, UNKNOWN, rule=UNKNOWN
+        "estimate and upper",
+        spend="up to about $0.60",
+        avoidable=UNKNOWN,
+        lost=NONE,
+        waste=UNKNOWN,
+        rule=UNKNOWN,
     ),
     "maybe lost": _one(
-        "maybe lost", "$5.00", NONE, "up to $4.09", "up to $4.09",
-        rule="up to $4.09", rule_name="failed-spend",
+        "maybe lost",
+        spend="$5.00",
+        avoidable=NONE,
+        lost="up to $4.09",
+        waste="up to $4.09",
+        rule="up to $4.09",
+        rule_name="failed-spend",
     ),
-    "maybe avoidable": _one("maybe avoidable", "$5.00", NONE, NONE, NONE, rule="up to $4.09"),
+    "maybe avoidable": _one(
+        "maybe avoidable", spend="$5.00", avoidable=NONE, lost=NONE, waste=NONE, rule="up to $4.09"
+    ),
     "possible": _one(
-        "possible", "$6.00", NONE, NONE, NONE, possible="about $0.90", rule="about $0.90",
+        "possible",
+        spend="$6.00",
+        avoidable=NONE,
+        lost=NONE,
+        waste=NONE,
+        possible="about $0.90",
+        rule="about $0.90",
         rule_name="spot-not-used",
     ),
     "maybe possible": _one(
-        "maybe possible", "$6.00", NONE, NONE, NONE, rule="up to about $0.90",
+        "maybe possible",
+        spend="$6.00",
+        avoidable=NONE,
+        lost=NONE,
+        waste=NONE,
+        rule="up to about $0.90",
         rule_name="spot-not-used",
     ),
     "unknown possible": _one(
-        "unknown possible", "$6.00", NONE, NONE, NONE, possible=UNKNOWN, rule=UNKNOWN,
+        "unknown possible",
+        spend="$6.00",
+        avoidable=NONE,
+        lost=NONE,
+        waste=NONE,
+        possible=UNKNOWN,
+        rule=UNKNOWN,
         rule_name="spot-not-used",
     ),
     "partly possible": _one(
-        "partly possible", "$6.00", NONE, NONE, NONE, possible="about $0.90 or more"
+        "partly possible",
+        spend="$6.00",
+        avoidable=NONE,
+        lost=NONE,
+        waste=NONE,
+        possible="about $0.90 or more",
     ),
-    "idle": _one("idle", "$4.00", NONE, NONE, NONE, idle="about $1.20"),
-    "idle without a price": _one("idle without a price", "$4.00", NONE, NONE, NONE),
+    "idle": _one("idle", spend="$4.00", avoidable=NONE, lost=NONE, waste=NONE, idle="about $1.20"),
+    "idle without a price": _one(
+        "idle without a price", spend="$4.00", avoidable=NONE, lost=NONE, waste=NONE
+    ),
     # sums
-    "two exact": Scenario(("exact", "exact"), "$8.00", "$3.00", NONE, "$3.00", rule="$3.00"),
+    "two exact": Scenario(
+        ("exact", "exact"), spend="$8.00", avoidable="$3.00", lost=NONE, waste="$3.00", rule="$3.00"
+    ),
     "exact, lower": Scenario(
-        ("exact", "lower"), "$7.00 or more", "$2.50", NONE, "$2.50", rule="$2.50"
+        ("exact", "lower"),
+        spend="$7.00 or more",
+        avoidable="$2.50",
+        lost=NONE,
+        waste="$2.50",
+        rule="$2.50",
     ),
     "exact, upper": Scenario(
-        ("exact", "upper"), "up to $4.74", "$1.50 or more", NONE, "$1.50 or more",
+        ("exact", "upper"),
+        spend="up to $4.74",
+        avoidable="$1.50 or more",
+        lost=NONE,
+        waste="$1.50 or more",
         rule="$1.50 or more",
     ),
     "lower, upper": Scenario(
-        ("lower", "upper"), "about $3.74", "$1.00 or more", NONE, "$1.00 or more",
+        ("lower", "upper"),
+        spend="about $3.74",
+        avoidable="$1.00 or more",
+        lost=NONE,
+        waste="$1.00 or more",
         rule="$1.00 or more",
     ),
     "exact, estimate": Scenario(
-        ("exact", "estimate"), "about $6.00", "about $2.00", NONE, "about $2.00",
+        ("exact", "estimate"),
+        spend="about $6.00",
+        avoidable="about $2.00",
+        lost=NONE,
+        waste="about $2.00",
         rule="about $2.00",
     ),
     "upper, estimate": Scenario(
-        ("upper", "estimate"), "up to about $2.74", "about $0.50 or more", NONE,
-        "about $0.50 or more", rule="about $0.50 or more",
+        ("upper", "estimate"),
+        spend="up to about $2.74",
+        avoidable="about $0.50 or more",
+        lost=NONE,
+        waste="about $0.50 or more",
+        rule="about $0.50 or more",
     ),
     "exact, unpriced": Scenario(
-        ("exact", "unpriced"), "$4.00 or more", "$1.50 or more", "$0.00 or more", "$1.50 or more",
-        possible="$0.00 or more", rule="$1.50 or more",
+        ("exact", "unpriced"),
+        spend="$4.00 or more",
+        avoidable="$1.50 or more",
+        lost="$0.00 or more",
+        waste="$1.50 or more",
+        possible="$0.00 or more",
+        rule="$1.50 or more",
     ),
     "zero, unpriced": Scenario(
-        ("zero", "unpriced"), "$0.00 or more", "$0.00 or more", "$0.00 or more", "$0.00 or more",
-        possible="$0.00 or more", idle="$0.00 or more", rule=UNKNOWN,
+        ("zero", "unpriced"),
+        spend="$0.00 or more",
+        avoidable="$0.00 or more",
+        lost="$0.00 or more",
+        waste="$0.00 or more",
+        possible="$0.00 or more",
+        idle="$0.00 or more",
+        rule=UNKNOWN,
     ),
     "two unpriced": Scenario(
-        ("unpriced", "unpriced"), UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, possible=UNKNOWN,
+        ("unpriced", "unpriced"),
+        spend=UNKNOWN,
+        avoidable=UNKNOWN,
+        lost=UNKNOWN,
+        waste=UNKNOWN,
+        possible=UNKNOWN,
         rule=UNKNOWN,
     ),
     "upper, unpriced": Scenario(
-        ("upper", "unpriced"), "about $0.74", UNKNOWN, "$0.00 or more", UNKNOWN,
-        possible="$0.00 or more", rule=UNKNOWN,
+        ("upper", "unpriced"),
+        spend="about $0.74",
+        avoidable=UNKNOWN,
+        lost="$0.00 or more",
+        waste=UNKNOWN,
+        possible="$0.00 or more",
+        rule=UNKNOWN,
     ),
     "estimate, unpriced": Scenario(
-        ("estimate", "unpriced"), "about $2.00 or more", "about $0.50 or more", "$0.00 or more",
-        "about $0.50 or more", possible="$0.00 or more", rule="about $0.50 or more",
+        ("estimate", "unpriced"),
+        spend="about $2.00 or more",
+        avoidable="about $0.50 or more",
+        lost="$0.00 or more",
+        waste="about $0.50 or more",
+        possible="$0.00 or more",
+        rule="about $0.50 or more",
     ),
     "exact, unjudged": Scenario(
-        ("exact", "unjudged"), "$8.00", "$1.50 or more", NONE, "$1.50 or more",
-        possible="$0.00 or more", rule="$1.50",
+        ("exact", "unjudged"),
+        spend="$8.00",
+        avoidable="$1.50 or more",
+        lost=NONE,
+        waste="$1.50 or more",
+        possible="$0.00 or more",
+        rule="$1.50",
     ),
     "two unjudged": Scenario(
-        ("unjudged", "unjudged"), "$8.00", "not judged", NONE, "not judged", possible=UNKNOWN
+        ("unjudged", "unjudged"),
+        spend="$8.00",
+        avoidable="not judged",
+        lost=NONE,
+        waste="not judged",
+        possible=UNKNOWN,
     ),
     "two unknown possible": Scenario(
-        ("unknown possible", "unknown possible"), "$12.00", NONE, NONE, NONE, possible=UNKNOWN,
-        rule=UNKNOWN, rule_name="spot-not-used",
+        ("unknown possible", "unknown possible"),
+        spend="$12.00",
+        avoidable=NONE,
+        lost=NONE,
+        waste=NONE,
+        possible=UNKNOWN,
+        rule=UNKNOWN,
+        rule_name="spot-not-used",
     ),
     "possible, unknown possible": Scenario(
-        ("possible", "unknown possible"), "$12.00", NONE, NONE, NONE,
-        possible="about $0.90 or more", rule="about $0.90 or more", rule_name="spot-not-used",
+        ("possible", "unknown possible"),
+        spend="$12.00",
+        avoidable=NONE,
+        lost=NONE,
+        waste=NONE,
+        possible="about $0.90 or more",
+        rule="about $0.90 or more",
+        rule_name="spot-not-used",
     ),
     "exact, partly possible": Scenario(
-        ("exact", "partly possible"), "$10.00", "$1.50", NONE, "$1.50",
+        ("exact", "partly possible"),
+        spend="$10.00",
+        avoidable="$1.50",
+        lost=NONE,
+        waste="$1.50",
         possible="about $0.90 or more",
     ),
     "idle, idle without a price": Scenario(
-        ("idle", "idle without a price"), "$8.00", NONE, NONE, NONE, idle="about $1.20 or more"
+        ("idle", "idle without a price"),
+        spend="$8.00",
+        avoidable=NONE,
+        lost=NONE,
+        waste=NONE,
+        idle="about $1.20 or more",
     ),
-    "zero, idle": Scenario(("zero", "idle"), "$4.00", NONE, NONE, NONE, idle="about $1.20"),
+    "zero, idle": Scenario(
+        ("zero", "idle"), spend="$4.00", avoidable=NONE, lost=NONE, waste=NONE, idle="about $1.20"
+    ),
     "lost, maybe lost": Scenario(
-        ("lost", "maybe lost"), "$6.00", NONE, "$1.00 to $5.09", "$1.00 to $5.09",
-        rule="$1.00 to $5.09", rule_name="failed-spend",
+        ("lost", "maybe lost"),
+        spend="$6.00",
+        avoidable=NONE,
+        lost="$1.00 to $5.09",
+        waste="$1.00 to $5.09",
+        rule="$1.00 to $5.09",
+        rule_name="failed-spend",
     ),
     "exact, maybe avoidable": Scenario(
-        ("exact", "maybe avoidable"), "$9.00", "$1.50", NONE, "$1.50", rule="$1.50 to $5.59"
+        ("exact", "maybe avoidable"),
+        spend="$9.00",
+        avoidable="$1.50",
+        lost=NONE,
+        waste="$1.50",
+        rule="$1.50 to $5.59",
     ),
     # against the week before
     "exact after exact": Scenario(
-        ("exact", "exact"), "$8.00", "$3.00", NONE, "$3.00",
-        before=("exact",), spend_before="$4.00", change="+$4.00",
+        ("exact", "exact"),
+        spend="$8.00",
+        avoidable="$3.00",
+        lost=NONE,
+        waste="$3.00",
+        before=("exact",),
+        spend_before="$4.00",
+        change="+$4.00",
     ),
     "lower after exact": Scenario(
-        ("lower", "exact"), "$7.00 or more", "$2.50", NONE, "$2.50",
-        before=("exact",), spend_before="$4.00", change="+$3.00 or more",
+        ("lower", "exact"),
+        spend="$7.00 or more",
+        avoidable="$2.50",
+        lost=NONE,
+        waste="$2.50",
+        before=("exact",),
+        spend_before="$4.00",
+        change="+$3.00 or more",
     ),
     "upper after exact": Scenario(
-        ("upper",), "up to $0.74", UNKNOWN, NONE, UNKNOWN,
-        before=("exact",), spend_before="$4.00", change="-$3.26 or more",
+        ("upper",),
+        spend="up to $0.74",
+        avoidable=UNKNOWN,
+        lost=NONE,
+        waste=UNKNOWN,
+        before=("exact",),
+        spend_before="$4.00",
+        change="-$3.26 or more",
     ),
     "exact after lower": Scenario(
-        ("exact",), "$4.00", "$1.50", NONE, "$1.50",
-        before=("lower",), spend_before="$3.00 or more", change="up to +$1.00",
+        ("exact",),
+        spend="$4.00",
+        avoidable="$1.50",
+        lost=NONE,
+        waste="$1.50",
+        before=("lower",),
+        spend_before="$3.00 or more",
+        change="up to +$1.00",
     ),
     "exact after upper": Scenario(
-        ("exact",), "$4.00", "$1.50", NONE, "$1.50",
-        before=("upper",), spend_before="up to $0.74", change="+$3.26 or more",
+        ("exact",),
+        spend="$4.00",
+        avoidable="$1.50",
+        lost=NONE,
+        waste="$1.50",
+        before=("upper",),
+        spend_before="up to $0.74",
+        change="+$3.26 or more",
     ),
     "zero after upper": Scenario(
-        ("zero",), NONE, NONE, NONE, NONE, idle=NONE,
-        before=("upper",), spend_before="up to $0.74", change="up to -$0.74",
+        ("zero",),
+        spend=NONE,
+        avoidable=NONE,
+        lost=NONE,
+        waste=NONE,
+        idle=NONE,
+        before=("upper",),
+        spend_before="up to $0.74",
+        change="up to -$0.74",
     ),
     "upper after upper": Scenario(
-        ("upper", "upper"), "up to $1.48", UNKNOWN, NONE, UNKNOWN,
-        before=("upper",), spend_before="up to $0.74", change="about +$0.74",
+        ("upper", "upper"),
+        spend="up to $1.48",
+        avoidable=UNKNOWN,
+        lost=NONE,
+        waste=UNKNOWN,
+        before=("upper",),
+        spend_before="up to $0.74",
+        change="about +$0.74",
     ),
     "exact after estimate": Scenario(
-        ("exact",), "$4.00", "$1.50", NONE, "$1.50",
-        before=("estimate",), spend_before="about $2.00", change="about +$2.00",
+        ("exact",),
+        spend="$4.00",
+        avoidable="$1.50",
+        lost=NONE,
+        waste="$1.50",
+        before=("estimate",),
+        spend_before="about $2.00",
+        change="about +$2.00",
     ),
     "exact after unpriced": Scenario(
-        ("exact",), "$4.00", "$1.50", NONE, "$1.50",
-        before=("unpriced",), spend_before=UNKNOWN, change="-",
+        ("exact",),
+        spend="$4.00",
+        avoidable="$1.50",
+        lost=NONE,
+        waste="$1.50",
+        before=("unpriced",),
+        spend_before=UNKNOWN,
+        change="-",
     ),
     "unpriced after exact": Scenario(
-        ("unpriced",), UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, possible=UNKNOWN,
-        before=("exact",), spend_before="$4.00", change="-",
+        ("unpriced",),
+        spend=UNKNOWN,
+        avoidable=UNKNOWN,
+        lost=UNKNOWN,
+        waste=UNKNOWN,
+        possible=UNKNOWN,
+        before=("exact",),
+        spend_before="$4.00",
+        change="-",
     ),
-}  # fmt: skip
+}
 
 
 def record(history: History, scenario: Scenario) -> None:

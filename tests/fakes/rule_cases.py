@@ -1,15 +1,15 @@
-"""A rule's cases as one table: sentences, and below each the rows that show it.
+"""What a rule is expected to say, written as the other side of an assertion.
 
-    test_cases = cases(
-        "gpu-idle",
-        "A GPU at 4.9% did almost nothing, at 5% it worked a little.",
-        row(FOUND, ONE, even(60, gpu=4.9, cpu=50)),
-        row(CLEAR, ONE, even(60, gpu=5, cpu=50)),
-        "A mixed cluster has no one type to make smaller.",
-        row("not applicable: …several groups…", MIXED),
-    )
+    verdict = partial(answer, "gpu-idle")
 
-A row is what the rule is expected to say, and what it is asked about. "…" stands for any text.
+    def test_a_gpu_at_five_percent_worked_a_little() -> None:
+        assert verdict(ONE, even(60, gpu=4.9, cpu=50)) == FOUND
+        assert verdict(ONE, even(60, gpu=5, cpu=50)) == CLEAR
+
+    def test_a_mixed_cluster_has_no_one_type_to_make_smaller() -> None:
+        assert verdict(MIXED) == does_not_apply("…several groups…")
+
+"…" stands for any text.
 """
 
 import re
@@ -17,46 +17,47 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
-import pytest
 from msgspec import Struct
 
-from sageaudit.domain.bill.finding import Clear, Finding, Found, Outcome, Parameter, Unknown
+from sageaudit.domain.bill.finding import Clear, Finding, Found, NotApplicable, Parameter, Unknown
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measurements import Measurements
 from tests.fakes.jobs import flat, usage
-from tests.fakes.judging import answer, usd
+from tests.fakes.judging import usd
 
-FOUND, CLEAR = "found", "clear"
 Measured = Callable[[Job], Measurements]
 
 
-class Finds(Struct, frozen=True):
-    """A finding with these of its parts, and any others."""
+class FindingLike(Struct, frozen=True, eq=False):
+    """Equals a finding with these of its parts, and any others."""
 
     parts: dict[str, Any]
 
-    def matches(self, finding: Finding | Found) -> bool:
-        """True when it has all of them."""
-        return all(_has(finding, part, value) for part, value in self.parts.items())
+    def __eq__(self, finding: object) -> bool:
+        """True if the finding has all of them."""
+        return isinstance(finding, Finding | Found) and all(
+            _has(finding, part, value) for part, value in self.parts.items()
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
 
-class Row(Struct, frozen=True):
-    """What is expected of the rule, and the arguments with which it is asked."""
+class AnswerLike(Struct, frozen=True, eq=False):
+    """Equals an outcome whose kind and reason have this text."""
 
-    expected: str | Finds
-    arguments: tuple[Any, ...]
-    options: dict[str, Any]
+    text: str
 
+    def __eq__(self, outcome: object) -> bool:
+        """True if one of the outcome's texts fits."""
+        return any(_fits(self.text, text) for text in _texts(outcome))
 
-def row(expected: str | Finds, *arguments: Any, **options: Any) -> Row:
-    """`expected`: FOUND, CLEAR, "unknown: <code>", "not applicable: <reason>" or finds(…).
-
-    The option `rule` asks another rule than the table's.
-    """
-    return Row(expected, arguments, options)
+    __hash__ = None  # type: ignore[assignment]
 
 
-def finds(summary: str = "…", **parts: Any) -> Finds:
+FOUND, CLEAR = AnswerLike("found"), AnswerLike("clear")
+
+
+def finds(summary: str = "…", **parts: Any) -> FindingLike:
     """A finding whose summary, and whose parts, are these.
 
     `fix`, `ways` (the alternatives): each parameter as its new value, (path, new) or (path, old,
@@ -65,35 +66,17 @@ def finds(summary: str = "…", **parts: Any) -> Finds:
     nor caution says. `builder`: the one of `rules/api.py`, or `bucket` and `confidence`.
     `caution`, `first_step`, `severity`, `change`, `best`, `said_of`, `subsumed_by`, `in_chat`.
     """
-    return Finds({"summary": summary, **parts})
+    return FindingLike({"summary": summary, **parts})
 
 
-def cases(
-    rule: str, *parts: str | Row, ask: Callable[..., Finding | Outcome] = answer, **always: Any
-) -> Callable[[str, list[Row]], None]:
-    """A test for each sentence of the table; `always` are options of every row."""
-    table: dict[str, list[Row]] = {}
-    for part in parts:
-        if isinstance(part, str):
-            assert part not in table, part
-            rows = table[part] = []
-        else:
-            rows.append(part)
+def cannot_judge(code: str) -> AnswerLike:
+    """Unknown, for this code ("<code>"), or for this code and reason ("<code>: <reason>")."""
+    return AnswerLike(f"unknown: {code}")
 
-    @pytest.mark.parametrize(("sentence", "rows"), table.items(), ids=table)
-    def test(sentence: str, rows: list[Row]) -> None:
-        assert rows, sentence
-        for number, one in enumerate(rows, 1):
-            options = {"rule": rule} | always | one.options
-            said = ask(options.pop("rule"), *one.arguments, **options)
-            fits = (
-                isinstance(said, Finding | Found) and one.expected.matches(said)
-                if isinstance(one.expected, Finds)
-                else any(_fits(one.expected, text) for text in _texts(said))
-            )
-            assert fits, f"row {number} of {sentence!r}: {said}, expected {one.expected}"
 
-    return test
+def does_not_apply(reason: str) -> AnswerLike:
+    """Not applicable, for this reason."""
+    return AnswerLike(f"not applicable: {reason}")
 
 
 def later(build: Callable[..., Measurements]) -> Callable[..., Measured]:
@@ -104,14 +87,15 @@ def later(build: Callable[..., Measurements]) -> Callable[..., Measured]:
 even, lines = later(flat), later(usage)
 
 
-def _texts(said: Finding | Outcome) -> Sequence[str]:
-    if isinstance(said, Finding | Found):
-        return [FOUND]
-    if isinstance(said, Clear):
-        return [CLEAR]
-    if isinstance(said, Unknown):
-        return [f"unknown: {said.code}", f"unknown: {said.code}: {said.reason}"]
-    return [f"not applicable: {said.reason}"]
+def _texts(outcome: object) -> Sequence[str]:
+    if isinstance(outcome, Finding | Found):
+        return ["found"]
+    if isinstance(outcome, Clear):
+        return ["clear"]
+    if isinstance(outcome, Unknown):
+        return [f"unknown: {outcome.code}", f"unknown: {outcome.code}: {outcome.reason}"]
+    assert isinstance(outcome, NotApplicable), outcome
+    return [f"not applicable: {outcome.reason}"]
 
 
 def _fits(pattern: str, text: str) -> bool:

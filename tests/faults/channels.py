@@ -93,11 +93,15 @@ SLACK: tuple[Row, ...] = (
     Row("reset while posting", Says(resets=True, accepts=False), UNKNOWN, UNKNOWN_TWICE),
     Row("a byte a second", Says(body="ok" + " " * 600, drips=True), STRANGE, STRANGE),
     Row("a line without end", Says(raw=b"HTTP/1.1 200 " + b"x" * 70_000), STRANGE, STRANGE),
-    Row("headers without end", Says(raw=b"HTTP/1.1 200 ok\r\n" + b"a: b\r\n" * 200 + b"\r\nok"),
-        STRANGE, STRANGE),
+    Row(
+        "headers without end",
+        Says(raw=b"HTTP/1.1 200 ok\r\n" + b"a: b\r\n" * 200 + b"\r\nok"),
+        STRANGE,
+        STRANGE,
+    ),
     Row("no HTTP", Says(raw=b"\x00\x01\x02 nothing\r\n\r\n"), STRANGE, STRANGE),
     Row("a body without end", Says(body="y" * 200_000, accepts=False), STRANGE, STRANGE),
-)  # fmt: skip
+)
 
 TEAMS: tuple[Row, ...] = (
     Row("202", Says(202, ""), SENT, SENT),

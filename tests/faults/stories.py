@@ -188,12 +188,19 @@ def stories() -> tuple[Story, ...]:
         Story("lost event", (failed,), _lost_event, early=HOUR, most_of_a_call=1),
         Story("no notice", (failed,), _gone_notice),
         Story("digest", (failed,), _digest, most_of_a_call=1),
-        Story("hangs", (hung,), _hangs, policy=_to("sns"), early=10 * HOUR, seen_at=_TIMES,
-              most_of_a_call=1),
+        Story(
+            "hangs",
+            (hung,),
+            _hangs,
+            policy=_to("sns"),
+            early=10 * HOUR,
+            seen_at=_TIMES,
+            most_of_a_call=1,
+        ),
         Story("on Teams", (failed,), _ends, policy=_to("sns", "research")),
         Story("every job", (failed, healthy), _ends, policy=_line_to("slack")),
         Story("above the most", above, _in_turn, policy=_to("sns", "slack", max_per_hour=1)),
-    )  # fmt: skip
+    )
 
 
 @contextmanager

@@ -9,11 +9,42 @@ from typing import Any
 from tests.fakes.hostile import ATTACKS
 
 NONSENSE: tuple[Any, ...] = (
-    None, "", " ", "x", "NaN", "-0", True, False, -1, 0, 1.5, 10**9, 10**18, 1e308, -1e308,
-    10**400, float("nan"), float("inf"), [], [None], [[]], {}, [{}], {"a": 1}, {"S": "x"},
-    {"N": ""}, "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00",
-    "2026-13-45", "x" * 5_000, "\ud800", "\x00", "\u2028", *ATTACKS,
-)  # fmt: skip
+    None,
+    "",
+    " ",
+    "x",
+    "NaN",
+    "-0",
+    True,
+    False,
+    -1,
+    0,
+    1.5,
+    10**9,
+    10**18,
+    1e308,
+    -1e308,
+    10**400,
+    float("nan"),
+    float("inf"),
+    [],
+    [None],
+    [[]],
+    {},
+    [{}],
+    {"a": 1},
+    {"S": "x"},
+    {"N": ""},
+    "1970-01-01T00:00:00Z",
+    "9999-12-31T23:59:59Z",
+    "0001-01-01T00:00:00",
+    "2026-13-45",
+    "x" * 5_000,
+    "\ud800",
+    "\x00",
+    "\u2028",
+    *ATTACKS,
+)
 
 
 def mutated(value: Any, dice: Random) -> Any:

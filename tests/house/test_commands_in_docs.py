@@ -75,9 +75,14 @@ def test_every_command_in_a_document_is_read(document: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["sageaudit scann", "sageaudit scan --hop", "sageaudit export -o",
-     "make coffee", 'make deploy ARGS="--where here"'],
-)  # fmt: skip
+    [
+        "sageaudit scann",
+        "sageaudit scan --hop",
+        "sageaudit export -o",
+        "make coffee",
+        'make deploy ARGS="--where here"',
+    ],
+)
 def test_a_command_that_there_is_not_is_refused(line: str) -> None:
     """Of the command line, and of `make`."""
     assert refused(line) is not None

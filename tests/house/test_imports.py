@@ -52,10 +52,25 @@ ORDER = {
 
 PURE = ("domain", "rules", "output", "ports", "queries", "errors", "structs")
 WORLD = {
-    "aws_lambda_powertools", "boto3", "botocore", "http", "logging", "os", "pathlib", "random",
-    "requests", "secrets", "socket", "subprocess", "sys", "tempfile", "threading", "time",
-    "urllib", "uuid",
-}  # fmt: skip
+    "aws_lambda_powertools",
+    "boto3",
+    "botocore",
+    "http",
+    "logging",
+    "os",
+    "pathlib",
+    "random",
+    "requests",
+    "secrets",
+    "socket",
+    "subprocess",
+    "sys",
+    "tempfile",
+    "threading",
+    "time",
+    "urllib",
+    "uuid",
+}
 """What a pure room must not import; URL quoting is pure and excepted."""
 CLOCKS = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today")}
 

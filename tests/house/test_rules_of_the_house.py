@@ -6,9 +6,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MADE = {
-    ".git", ".venv", ".venv-linters", ".venv-release", "build", "cdk.out", "node_modules",
-    ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", "__pycache__",
-}  # fmt: skip
+    ".git",
+    ".venv",
+    ".venv-linters",
+    ".venv-release",
+    "build",
+    "cdk.out",
+    "node_modules",
+    ".hypothesis",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    "__pycache__",
+}
 REGISTRIES = re.compile(
     "|".join(
         [

@@ -54,15 +54,36 @@ def test_every_resource_and_output_that_a_command_names_is_in_the_stack(
 @pytest.mark.parametrize(
     ("query", "answers"),
     [
-        ('filter message = "record failed" | fields job', [{"job": "a"}, {"job": "b"}]),
-        ('filter record.status = "timeout" | fields job', [{"job": "a"}]),
-        ('filter message = "record failed" and ispresent(error) | fields job', [{"job": "b"}]),
-        ('filter job = "a" or job = "c" | stats count(*) as n by level',
-         [{"level": "ERROR", "n": 1}, {"level": "INFO", "n": 1}]),
-        ("filter ispresent(unauditable) | fields job", []),
-        ("filter NotifyFailed > 1 | fields channel | limit 1", [{"channel": "slack"}]),
+        pytest.param(
+            'filter message = "record failed" | fields job',
+            [{"job": "a"}, {"job": "b"}],
+            id="a filter and a field",
+        ),
+        pytest.param(
+            'filter record.status = "timeout" | fields job',
+            [{"job": "a"}],
+            id="a field inside a field",
+        ),
+        pytest.param(
+            'filter message = "record failed" and ispresent(error) | fields job',
+            [{"job": "b"}],
+            id="two conditions and a field that is there",
+        ),
+        pytest.param(
+            'filter job = "a" or job = "c" | stats count(*) as n by level',
+            [{"level": "ERROR", "n": 1}, {"level": "INFO", "n": 1}],
+            id="a count by level",
+        ),
+        pytest.param(
+            "filter ispresent(unauditable) | fields job", [], id="a field that no record has"
+        ),
+        pytest.param(
+            "filter NotifyFailed > 1 | fields channel | limit 1",
+            [{"channel": "slack"}],
+            id="a limit",
+        ),
     ],
-)  # fmt: skip
+)
 def test_queries_are_answered_as_insights_answers_them(
     query: str, answers: list[dict[str, Any]]
 ) -> None:

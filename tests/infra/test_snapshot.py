@@ -73,13 +73,18 @@ def test_moto_keeps_how_functions_are_fed(local_stack: set[str]) -> None:
         ("aws.sagemaker", "Training Job", "TrainingJobStatus", "Completed", True),
         ("aws.sagemaker", "Processing Job", "ProcessingJobStatus", "Failed", True),
         ("aws.sagemaker", "Transform Job", "TransformJobStatus", "Stopped", True),
-        ("sageaudit.replay", "HyperParameter Tuning Job", "HyperParameterTuningJobStatus",
-         "Completed", True),
+        (
+            "sageaudit.replay",
+            "HyperParameter Tuning Job",
+            "HyperParameterTuningJobStatus",
+            "Completed",
+            True,
+        ),
         ("aws.sagemaker", "Training Job", "TrainingJobStatus", "InProgress", False),
         ("aws.sagemaker", "Endpoint", "EndpointStatus", "Failed", False),
         ("someone.else", "Training Job", "TrainingJobStatus", "Completed", False),
     ],
-)  # fmt: skip
+)
 def test_the_pattern_lets_ended_jobs_through(
     local_stack: set[str], source: str, kind: str, field: str, status: str, reaches: bool
 ) -> None:

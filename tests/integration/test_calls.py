@@ -42,8 +42,9 @@ INVOCATIONS = {"audit": 1, "notify": 2, "deliver": 1}
 def test_an_audit_makes_these_requests_and_no_other() -> None:
     """Of a one-host GPU job whose event has tags; the functions have just started."""
     audit, after, nothing = counts()
-    asked = {name: requests | {"invocations": INVOCATIONS[name]}
-             for name, requests in REQUESTS.items()}  # fmt: skip
+    asked = {
+        name: requests | {"invocations": INVOCATIONS[name]} for name, requests in REQUESTS.items()
+    }
     assert audit.calls == {
         (of, name): n for of, names in asked.items() for name, n in names.items()
     }

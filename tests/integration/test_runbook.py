@@ -137,17 +137,47 @@ class Failing(Struct, frozen=True):
 
 THROTTLED = "ProvisionedThroughputExceededException"
 CALLS = [
-    Failing("Defects", "unexpected-errors", "audit DescribeTrainingJob",
-            RuntimeError("a fault of the code"), 0, {"exception_name": "RuntimeError"}),
-    Failing("AuditFailing", "failing", "audit DescribeTrainingJob",
-            refused("AccessDeniedException", "DescribeTrainingJob"), 0, {"error": "AccessDenied"}),
-    Failing("NotifyFailing", "failing", "notify TransactWriteItems",
-            refused(THROTTLED, "TransactWriteItems"), 1, {"error": "Throttled"}),
-    Failing("DeliverFailing", "failing", "deliver PutItem",
-            refused("InternalServerError", "PutItem"), 2, {}),
-    Failing("SweepFailing", "failing", "sweep ListTrainingJobs",
-            refused("AccessDeniedException", "ListTrainingJobs"), 3, {"error": "AccessDenied"}),
-]  # fmt: skip
+    Failing(
+        "Defects",
+        "unexpected-errors",
+        "audit DescribeTrainingJob",
+        RuntimeError("a fault of the code"),
+        0,
+        {"exception_name": "RuntimeError"},
+    ),
+    Failing(
+        "AuditFailing",
+        "failing",
+        "audit DescribeTrainingJob",
+        refused("AccessDeniedException", "DescribeTrainingJob"),
+        0,
+        {"error": "AccessDenied"},
+    ),
+    Failing(
+        "NotifyFailing",
+        "failing",
+        "notify TransactWriteItems",
+        refused(THROTTLED, "TransactWriteItems"),
+        1,
+        {"error": "Throttled"},
+    ),
+    Failing(
+        "DeliverFailing",
+        "failing",
+        "deliver PutItem",
+        refused("InternalServerError", "PutItem"),
+        2,
+        {},
+    ),
+    Failing(
+        "SweepFailing",
+        "failing",
+        "sweep ListTrainingJobs",
+        refused("AccessDeniedException", "ListTrainingJobs"),
+        3,
+        {"error": "AccessDenied"},
+    ),
+]
 
 
 @pytest.mark.parametrize("of", CALLS, ids=lambda of: of.alarm)

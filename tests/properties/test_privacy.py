@@ -67,8 +67,11 @@ def placed(place: str, text: str) -> tuple[dict[str, Any], dict[str, str]]:
     answers: dict[str, dict[str, Any]] = {
         "failure": {"FailureReason": text},
         "exit message": {"ExitMessage": text},
-        "transition": {"SecondaryStatusTransitions": [
-            {"Status": "Downloading", "StartTime": CREATED, "StatusMessage": text}]},
+        "transition": {
+            "SecondaryStatusTransitions": [
+                {"Status": "Downloading", "StartTime": CREATED, "StatusMessage": text}
+            ]
+        },
         "details": {"DebugRuleEvaluationStatuses": [{**rule, "StatusDetails": text}]},
         "hyperparameter": {"HyperParameters": {"phrase": text}},
         "hyperparameter name": {"HyperParameters": {text: "1"}},
@@ -79,30 +82,55 @@ def placed(place: str, text: str) -> tuple[dict[str, Any], dict[str, str]]:
         "environment": {"Environment": {"DB": text}},
         "environment name": {"Environment": {text: "1"}},
         "argument": {"AlgorithmSpecification": {**image, "ContainerArguments": [text]}},
-        "rule parameter": {"DebugRuleConfigurations": [
-            {"RuleConfigurationName": "r", "RuleParameters": {"a": text, text: "b"}}]},
-        "regex": {"AlgorithmSpecification": {
-            **image, "MetricDefinitions": [{"Name": "loss", "Regex": text}]}},
-        "metric": {"AlgorithmSpecification": {
-            **image, "MetricDefinitions": [{"Name": text, "Regex": "x"}]},
+        "rule parameter": {
+            "DebugRuleConfigurations": [
+                {"RuleConfigurationName": "r", "RuleParameters": {"a": text, text: "b"}}
+            ]
+        },
+        "regex": {
+            "AlgorithmSpecification": {
+                **image,
+                "MetricDefinitions": [{"Name": "loss", "Regex": text}],
+            }
+        },
+        "metric": {
+            "AlgorithmSpecification": {
+                **image,
+                "MetricDefinitions": [{"Name": text, "Regex": "x"}],
+            },
             "FinalMetricDataList": [{"MetricName": text, "Value": 0.5}],
-            "HyperParameters": {"_tuning_objective_metric": text}},
+            "HyperParameters": {"_tuning_objective_metric": text},
+        },
         "s3": {
             "InputDataConfig": [{**data, "DataSource": {"S3DataSource": {"S3Uri": text}}}],
-            "CheckpointConfig": {"S3Uri": text}, "OutputDataConfig": {"S3OutputPath": text},
-            "ModelArtifacts": {"S3ModelArtifacts": text}},
+            "CheckpointConfig": {"S3Uri": text},
+            "OutputDataConfig": {"S3OutputPath": text},
+            "ModelArtifacts": {"S3ModelArtifacts": text},
+        },
         "image": {"AlgorithmSpecification": {**image, "TrainingImage": text}},
         "rule": {"DebugRuleEvaluationStatuses": [{**rule, "RuleConfigurationName": text}]},
         "channel": {"InputDataConfig": [{**data, "ChannelName": text}]},
         "group": {"ResourceConfig": {"InstanceGroups": [{**group, "InstanceGroupName": text}]}},
         "parent": {"AutoMLJobArn": text},
         "type": {"ResourceConfig": {**group, "InstanceType": text}},
-        "state": {"SecondaryStatus": text, "ProfilingStatus": text, "SecondaryStatusTransitions": [
-            {"Status": text, "StartTime": CREATED}]},
-        "tag": {}, "tag name": {}, "owner": {}, "family": {}, "cost tag": {},
-    }  # fmt: skip
-    tags = {"tag": {"secret": text}, "tag name": {text: "1"}, "owner": {"owner": text},
-            "family": {"workload": text}, "cost tag": {"project": text}}.get(place, {})  # fmt: skip
+        "state": {
+            "SecondaryStatus": text,
+            "ProfilingStatus": text,
+            "SecondaryStatusTransitions": [{"Status": text, "StartTime": CREATED}],
+        },
+        "tag": {},
+        "tag name": {},
+        "owner": {},
+        "family": {},
+        "cost tag": {},
+    }
+    tags = {
+        "tag": {"secret": text},
+        "tag name": {text: "1"},
+        "owner": {"owner": text},
+        "family": {"workload": text},
+        "cost tag": {"project": text},
+    }.get(place, {})
     plain = training_answer(
         TrainingJobName=NAME,
         TrainingJobStatus="Failed",

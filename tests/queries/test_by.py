@@ -162,9 +162,14 @@ def weeks() -> Iterator[SqliteHistory]:
             found = [finding("gpu-idle", saving_usd=Decimal(1))]
             at = datetime(2026, month, day, 9, tzinfo=UTC)
             history.record(
-                ended(f"day-{day}", at, avoidable_usd=Decimal(1), findings=found,
-                      bill={"total_usd": Decimal(2)})
-            )  # fmt: skip
+                ended(
+                    f"day-{day}",
+                    at,
+                    avoidable_usd=Decimal(1),
+                    findings=found,
+                    bill={"total_usd": Decimal(2)},
+                )
+            )
         yield history
 
 

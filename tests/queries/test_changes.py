@@ -61,8 +61,7 @@ def test_each_family_stands_beside_the_days_before(history: SqliteHistory) -> No
     """The largest change first; a job without a price leaves the change unknown."""
     _record(history, "back", BEGIN - 2 * WEEK, 1)
     assert [
-        (row.name, row.change and row.change.value, row.jobs_before, row.jobs,
-         row.total_change_usd)
+        (row.name, row.change and row.change.value, row.jobs_before, row.jobs, row.total_change_usd)
         for row in asked(history)
     ] == [
         ("gone", "gone", 1, 0, -20),
@@ -73,7 +72,7 @@ def test_each_family_stands_beside_the_days_before(history: SqliteHistory) -> No
         ("new", "new", 0, 1, 1),
         ("same", "same", 1, 2, 0),
         ("unpriced", None, 1, 1, None),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("name", [name for name in AMOUNTS if "arn:" not in name] + ["tuning/hpo"])

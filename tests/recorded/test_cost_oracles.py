@@ -57,8 +57,9 @@ def usd(billed: Bill, item: str) -> Decimal | None:
 
 def quantity(billed: Bill, item: str) -> Decimal:
     """GB-months of one kind of line."""
-    return sum((line.quantity or Decimal(0) for line in billed.lines if line.item == item),
-               Decimal(0))  # fmt: skip
+    return sum(
+        (line.quantity or Decimal(0) for line in billed.lines if line.item == item), Decimal(0)
+    )
 
 
 @pytest.mark.parametrize("name", [n for n in published("published") if not n.endswith("WRONG")])
@@ -166,8 +167,14 @@ def test_the_hosting_rates_of_the_bill_are_those_of_the_table(name: str) -> None
     """They stand in for the other components, here for batch transform."""
     case = CASES[name]
     seconds = int(case["quantity"] * HOUR_S)
-    job = ran(seconds, case["instance_type"], at=DECEMBER, region="eu-west-1",
-              kind=JobKind.TRANSFORM, billable_s=None)  # fmt: skip
+    job = ran(
+        seconds,
+        case["instance_type"],
+        at=DECEMBER,
+        region="eu-west-1",
+        kind=JobKind.TRANSFORM,
+        billable_s=None,
+    )
     assert usd(bill(job, MARKET), "compute") == case["published_usd"]
 
 

@@ -15,9 +15,28 @@ from sageaudit.errors import BadRecording, Malformed
 from tests.fakes.recorded import Recorded, files
 
 NONSENSE: list[Any] = [
-    None, "", "x", "NaN", True, -1, 0, 1.5, 10**9, 1e308, 10**400, float("nan"), [], [None], [[]],
-    {}, [{}], {"a": 1}, "1970-01-01T00:00:00Z", "2199-12-31T23:59:59Z", "9999-12-31T23:59:59Z",
-]  # fmt: skip
+    None,
+    "",
+    "x",
+    "NaN",
+    True,
+    -1,
+    0,
+    1.5,
+    10**9,
+    1e308,
+    10**400,
+    float("nan"),
+    [],
+    [None],
+    [[]],
+    {},
+    [{}],
+    {"a": 1},
+    "1970-01-01T00:00:00Z",
+    "2199-12-31T23:59:59Z",
+    "9999-12-31T23:59:59Z",
+]
 TRIES = 30
 MORE = [pytest.param(part, marks=pytest.mark.more) for part in range(1, 5)]
 
@@ -50,9 +69,17 @@ def spoiled(document: Any, dice: Random) -> Any:
 @pytest.mark.parametrize("part", [0, *MORE])
 @pytest.mark.parametrize(
     "stem",
-    ["training-073", "training-018", "training-005", "profiled-007", "cloudwatch-001",
-     "processing-021", "transform-143", "tuning-013"],
-)  # fmt: skip
+    [
+        "training-073",
+        "training-018",
+        "training-005",
+        "profiled-007",
+        "cloudwatch-001",
+        "processing-021",
+        "transform-143",
+        "tuning-013",
+    ],
+)
 def test_nonsense_is_refused_or_audited_soundly(stem: str, part: int, tmp_path: Path) -> None:
     """No crash, no endless work, no sum above the bill."""
     [source] = [path for path in files() if path.stem.startswith(stem)]

@@ -1,6 +1,7 @@
 """What holds of every rule that judges requests, and how rules of runs judge them."""
 
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.fakes.families import earlier_run
 from tests.fakes.jobs import TYPES, FixedPrices, instance_type
 from tests.fakes.planned import LATER, REQUESTED, asked, planned, said
 from tests.fakes.request import known
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 
 RULES = {rule.name.name: rule for rule in catalogue.load() if rule.before_run is not None}
 OLD = instance_type("ml.m4.xlarge", 4, 16, legacy=True, successors=("ml.m5.xlarge",))
@@ -77,34 +78,60 @@ SEARCH = "HyperParameterTuningJobConfig"
 LIMITS = {"MaxNumberOfTrainingJobs": 10, "MaxParallelTrainingJobs": 2}
 NO_STOP = {f"{SEARCH}.ResourceLimits": LIMITS, f"{SEARCH}.TrainingJobEarlyStoppingType": None}
 
-test_cases = cases(
-    "old-generation",
-    "An old type is priced at the limit, and by the family's runs: a cent an hour.",
-    row(finds("It asks for 1 x ml.m4.xlarge…", alone="0.240000", severity="medium"), ONE_OLD,
-        on=WITH_OLD),
-    row(finds(alone="0.010000", severity="low"), ONE_OLD, on=WITH_OLD,
-        earlier=[earlier_run(1, instance_type=OLD.name)]),
-    "Spot without checkpoints is found from an hour on. The limit is how long it may run.",
-    row(CLEAR, SPOT | {RUN: 3600}, rule="spot-without-checkpoint"),
-    row(finds("…May run 2 h…"), SPOT | {RUN: 7200}, rule="spot-without-checkpoint"),
-    row("unknown: …", SPOT | {RUN: 7200, "CheckpointConfig": {"S3Uri": LATER}},
-        rule="spot-without-checkpoint"),
-    "Spot is offered by the family's runs only: its limit does not say how long it will run.",
-    row("unknown: …", DAY, rule="spot-not-used"),
-    row(FOUND, DAY, rule="spot-not-used",
-        earlier=[earlier_run(day, total_usd=Decimal(5)) for day in (1, 2)]),
-    "A loose limit is found by the family's longest run. From $10 on, once five are known.",
-    row(finds("…longest of 5 runs…"), {RUN: 200_000}, rule="max-runtime-loose", earlier=FIVE),
-    row(CLEAR, {RUN: 100_000}, rule="max-runtime-loose", earlier=FIVE),
-    row("unknown: …", {RUN: 200_000}, rule="max-runtime-loose", earlier=FIVE[:4]),
-    "Replicated input needs no phases. With a sampler FastFile is the fix, without one shards.",
-    row(finds(fix=["ShardedByS3Key"]), COPIED, rule="replicated-input"),
-    row(finds(fix=["FastFile"]), rule="replicated-input",
-        changes=COPIED | {"HyperParameters": {"sagemaker_torch_distributed_enabled": "true"}}),
-    "A search is judged by its settings: early stopping from ten trials on, three rounds.",
-    row(FOUND, NO_STOP, rule="tuning-no-early-stop", kind=JobKind.TUNING),
-    row(CLEAR, NO_STOP, rule="tuning-strategy", kind=JobKind.TUNING),
-    row(finds("…will run 10 trials…"), rule="tuning-strategy", kind=JobKind.TUNING,
-        changes={f"{SEARCH}.ResourceLimits": LIMITS | {"MaxParallelTrainingJobs": 10}}),
-    ask=asked,
-)  # fmt: skip
+verdict = partial(asked, "old-generation")
+
+
+def test_an_old_type_is_priced_at_the_limit_and_by_the_familys_runs_a_cent_an_hour() -> None:
+    assert verdict(ONE_OLD, on=WITH_OLD) == finds(
+        "It asks for 1 x ml.m4.xlarge…", alone="0.240000", severity="medium"
+    )
+    result = verdict(ONE_OLD, on=WITH_OLD, earlier=[earlier_run(1, instance_type=OLD.name)])
+    assert result == finds(alone="0.010000", severity="low")
+
+
+def test_spot_without_checkpoints_is_found_from_an_hour_on() -> None:
+    """The limit is how long it may run."""
+    assert asked("spot-without-checkpoint", SPOT | {RUN: 3600}) == CLEAR
+    assert asked("spot-without-checkpoint", SPOT | {RUN: 7200}) == finds("…May run 2 h…")
+    result = asked(
+        "spot-without-checkpoint", SPOT | {RUN: 7200, "CheckpointConfig": {"S3Uri": LATER}}
+    )
+    assert result == cannot_judge("…")
+
+
+def test_spot_is_offered_by_the_familys_runs_only() -> None:
+    """Its limit does not say how long it will run."""
+    assert asked("spot-not-used", DAY) == cannot_judge("…")
+    result = asked(
+        "spot-not-used", DAY, earlier=[earlier_run(day, total_usd=Decimal(5)) for day in (1, 2)]
+    )
+    assert result == FOUND
+
+
+def test_a_loose_limit_is_found_by_the_familys_longest_run() -> None:
+    """From $10 on, once five are known."""
+    assert asked("max-runtime-loose", {RUN: 200_000}, earlier=FIVE) == finds("…longest of 5 runs…")
+    assert asked("max-runtime-loose", {RUN: 100_000}, earlier=FIVE) == CLEAR
+    assert asked("max-runtime-loose", {RUN: 200_000}, earlier=FIVE[:4]) == cannot_judge("…")
+
+
+def test_replicated_input_needs_no_phases() -> None:
+    """With a sampler FastFile is the fix, without one shards."""
+    assert asked("replicated-input", COPIED) == finds(fix=["ShardedByS3Key"])
+    result = asked(
+        "replicated-input",
+        changes=COPIED | {"HyperParameters": {"sagemaker_torch_distributed_enabled": "true"}},
+    )
+    assert result == finds(fix=["FastFile"])
+
+
+def test_a_search_is_judged_by_its_settings() -> None:
+    """Early stopping from ten trials on, three rounds."""
+    assert asked("tuning-no-early-stop", NO_STOP, kind=JobKind.TUNING) == FOUND
+    assert asked("tuning-strategy", NO_STOP, kind=JobKind.TUNING) == CLEAR
+    result = asked(
+        "tuning-strategy",
+        kind=JobKind.TUNING,
+        changes={f"{SEARCH}.ResourceLimits": LIMITS | {"MaxParallelTrainingJobs": 10}},
+    )
+    assert result == finds("…will run 10 trials…")

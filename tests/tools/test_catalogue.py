@@ -45,17 +45,32 @@ GPU = {
 }
 OLD: dict[str, catalogue.Row] = {
     "ml.m5.xlarge": {
-        "family": "m5", "size": "xlarge", "category": "general", "vcpu": 2, "memory_gib": 8.0,
-        "gpus": 0, "ebs_volume_billed": None, "legacy_family": False,
+        "family": "m5",
+        "size": "xlarge",
+        "category": "general",
+        "vcpu": 2,
+        "memory_gib": 8.0,
+        "gpus": 0,
+        "ebs_volume_billed": None,
+        "legacy_family": False,
         "successors": ["ml.m7i.xlarge"],
     },
     "ml.p2.xlarge": {
-        "family": "p2", "size": "xlarge", "category": "gpu", "vcpu": 4, "memory_gib": 61,
-        "gpus": 1, "gpu": "K80", "gpu_memory_gib": 12, "accelerator": "nvidia",
-        "ebs_volume_billed": True, "legacy_family": True, "successors": ["ml.g5.xlarge"],
+        "family": "p2",
+        "size": "xlarge",
+        "category": "gpu",
+        "vcpu": 4,
+        "memory_gib": 61,
+        "gpus": 1,
+        "gpu": "K80",
+        "gpu_memory_gib": 12,
+        "accelerator": "nvidia",
+        "ebs_volume_billed": True,
+        "legacy_family": True,
+        "successors": ["ml.g5.xlarge"],
         "entered_by_hand": True,
     },
-}  # fmt: skip
+}
 
 
 def offered(*names: str) -> dict[str, list[str]]:
@@ -100,25 +115,45 @@ def test_which_types_take_an_elastic_fabric_adapter() -> None:
     assert {type(row["efa"]) for row in ROWS.values()} == {bool}
     types = packaged.types()
     assert [types[f"ml.{name}"].efa for name in ("g5.4xlarge", "g5.8xlarge", "p3.16xlarge")] == [
-        False, True, False,
-    ]  # fmt: skip
+        False,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
     ("network", "gbps"),
     [
-        ({"NetworkPerformance": "Up to 10 Gigabit",
-          "NetworkCards": [{"BaselineBandwidthInGbps": 1.25, "PeakBandwidthInGbps": 10.0}]}, 10.0),
-        ({"NetworkPerformance": "4x 100 Gigabit",
-          "NetworkCards": [{"PeakBandwidthInGbps": 100.0}] * 4}, 400.0),
+        pytest.param(
+            {
+                "NetworkPerformance": "Up to 10 Gigabit",
+                "NetworkCards": [{"BaselineBandwidthInGbps": 1.25, "PeakBandwidthInGbps": 10.0}],
+            },
+            10.0,
+            id="the peak of the card",
+        ),
+        pytest.param(
+            {
+                "NetworkPerformance": "4x 100 Gigabit",
+                "NetworkCards": [{"PeakBandwidthInGbps": 100.0}] * 4,
+            },
+            400.0,
+            id="the sum of four cards",
+        ),
         # the two fields may disagree: the most of both is a bound
-        ({"NetworkPerformance": "3200 Gigabit",
-          "NetworkCards": [{"PeakBandwidthInGbps": 1600.0}]}, 3200.0),
-        ({"NetworkPerformance": "12.5 Gigabit"}, 12.5),
-        ({"NetworkPerformance": "High"}, None),
-        ({}, None),
+        pytest.param(
+            {
+                "NetworkPerformance": "3200 Gigabit",
+                "NetworkCards": [{"PeakBandwidthInGbps": 1600.0}],
+            },
+            3200.0,
+            id="the two fields disagree, and the most of both is a bound",
+        ),
+        pytest.param({"NetworkPerformance": "12.5 Gigabit"}, 12.5, id="the words alone"),
+        pytest.param({"NetworkPerformance": "High"}, None, id="words without a figure"),
+        pytest.param({}, None, id="no figure"),
     ],
-)  # fmt: skip
+)
 def test_the_most_that_the_network_of_a_type_carries(
     network: dict[str, Any], gbps: float | None
 ) -> None:
@@ -141,8 +176,10 @@ def test_a_successor_is_a_known_type_of_a_newer_generation() -> None:
         for successor in kind.successors:
             assert not packaged.types()[successor].legacy, (name, successor)
     assert packaged.types()["ml.c4.8xlarge"].successors == (
-        "ml.c6i.8xlarge", "ml.c7i.8xlarge", "ml.c5.9xlarge",
-    )  # fmt: skip
+        "ml.c6i.8xlarge",
+        "ml.c7i.8xlarge",
+        "ml.c5.9xlarge",
+    )
 
 
 def test_a_row_entered_by_hand_stays() -> None:

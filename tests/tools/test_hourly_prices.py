@@ -23,18 +23,27 @@ from tools import hourly_prices
 DAY = date(2026, 11, 20)
 TRAINING, PROCESSING, TRANSFORM = Component
 EXCEPTION = {
-    "region": "eu-west-1", "type": "ml.g4dn.xlarge", "component": "Training",
-    "usd": Decimal("0.822"), "source": "a bill", "note": "the Hosting rate is 0.821",
-}  # fmt: skip
+    "region": "eu-west-1",
+    "type": "ml.g4dn.xlarge",
+    "component": "Training",
+    "usd": Decimal("0.822"),
+    "source": "a bill",
+    "note": "the Hosting rate is 0.821",
+}
 KNOWN = {
-    "ml.m5.xlarge": Decimal("0.257"), "ml.g4dn.xlarge": Decimal("0.821"),
-    "ml.c5.xlarge": Decimal("0.23"), "ml.p3.2xlarge": Decimal("4.131"),
+    "ml.m5.xlarge": Decimal("0.257"),
+    "ml.g4dn.xlarge": Decimal("0.821"),
+    "ml.c5.xlarge": Decimal("0.23"),
+    "ml.p3.2xlarge": Decimal("4.131"),
     "ml.r5.large": Decimal("0.17"),
-}  # fmt: skip
+}
 PROVENANCE = {
-    "component": "Hosting", "as_of": "2026-05-20", "source": "an earlier table",
-    "history": "what was seen before", "absent": "unknown",
-}  # fmt: skip
+    "component": "Hosting",
+    "as_of": "2026-05-20",
+    "source": "an earlier table",
+    "history": "what was seen before",
+    "absent": "unknown",
+}
 HOURLY = {"exceptions": [EXCEPTION], "history": [], "usd_per_hour": {"eu-west-1": KNOWN}}
 OLD = PackagedPrices({"provenance": PROVENANCE, **HOURLY}, {"regions": {}}, {"prefixes": {}})
 LISTED = {
@@ -113,10 +122,12 @@ def test_history_exceptions_and_provenance_are_kept(tmp_path: Path) -> None:
     assert (row["settled"], row["usd"]) == ("2026-11-20", Decimal("0.822"))
     rows = [(row["type"], row.get("component"), str(row["usd"])) for row in table["history"]]
     assert rows == [
-        ("ml.g4dn.xlarge", "Training", "0.822"), ("ml.g4dn.xlarge", "Processing", "0.821"),
-        ("ml.g4dn.xlarge", "BatchTransform", "0.821"), ("ml.c5.xlarge", None, "0.23"),
+        ("ml.g4dn.xlarge", "Training", "0.822"),
+        ("ml.g4dn.xlarge", "Processing", "0.821"),
+        ("ml.g4dn.xlarge", "BatchTransform", "0.821"),
+        ("ml.c5.xlarge", None, "0.23"),
         ("ml.p3.2xlarge", None, "4.131"),
-    ]  # fmt: skip
+    ]
     assert table["provenance"]["as_of"] == "2026-11-20"
     [earlier] = table["provenance"]["earlier"]
     assert (earlier["as_of"], earlier["source"]) == ("2026-05-20", "an earlier table")
@@ -173,10 +184,12 @@ def test_storage_is_refreshed_where_it_is_listed_and_keeps_its_date_elsewhere() 
     listed = [
         PriceListing(region, one, {STORAGE: ListedRate(Decimal(usd), DAY, "X:VolumeUsage.gp2")})
         for region, one, usd in (
-            ("eu-west-1", TRAINING, "0.16"), ("eu-west-1", PROCESSING, "0.12"),
-            ("eu-west-3", TRAINING, "0.163"), ("ap-east-2", PROCESSING, "0.1"),
+            ("eu-west-1", TRAINING, "0.16"),
+            ("eu-west-1", PROCESSING, "0.12"),
+            ("eu-west-3", TRAINING, "0.163"),
+            ("ap-east-2", PROCESSING, "0.1"),
         )
-    ]  # fmt: skip
+    ]
     table = hourly_prices.storage_refreshed(old, listed, DAY)
     regions = table["regions"]
     rates = [str(regions["eu-west-1"][part]) for part in ("training", "processing")]

@@ -73,8 +73,10 @@ def test_a_seed_always_chooses_the_same(project: Path) -> None:
 
 def test_the_shell_is_handlers_workflows_adapters_and_commands() -> None:
     """The core is what decides; workflows are of both."""
-    core, shell = ({path.relative_to(mutants.ROOT).as_posix() for path in mutants.files(part)}
-                   for part in ("core", "shell"))  # fmt: skip
+    core, shell = (
+        {path.relative_to(mutants.ROOT).as_posix() for path in mutants.files(part)}
+        for part in ("core", "shell")
+    )
     both = "functions/sageaudit/workflows/notify/run.py"
     assert {both, "functions/sageaudit/domain/bill/bill.py"} <= core
     assert {

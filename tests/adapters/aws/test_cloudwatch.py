@@ -220,8 +220,10 @@ def test_a_cpu_job_is_not_asked_for_gpus_nor_for_a_disk_that_no_rule_judges(
     client = HandMade()
     measured = read(client, run)
     assert sorted(query["Metric"]["MetricName"] for query in queries(client)) == [
-        "CPUUtilization", *disk, "MemoryUtilization",
-    ]  # fmt: skip
+        "CPUUtilization",
+        *disk,
+        "MemoryUtilization",
+    ]
     assert (Metric.DISK in measured.series) == bool(disk)
     assert measured.missing.get(Metric.DISK, NOT_ASKED) is NOT_ASKED
 
@@ -365,9 +367,14 @@ def test_a_transforms_hosts_are_found_by_their_jobs_name() -> None:
     """Instance ids are nowhere else; names that begin alike belong to other jobs."""
     client = HandMade(
         hosts=(
-            "train/i-0b", "train-2/i-0c", "train2/i-0d", "Train/i-0e", "train/i-0a", "other/i-0f",
+            "train/i-0b",
+            "train-2/i-0c",
+            "train2/i-0d",
+            "Train/i-0e",
+            "train/i-0a",
+            "other/i-0f",
         )
-    )  # fmt: skip
+    )
     measured = read(client, transform(2))
     assert measured.hosts == ("train/i-0a", "train/i-0b")
     assert {query["Metric"]["Namespace"] for query in queries(client)} == {
@@ -431,8 +438,9 @@ def test_algorithm_metrics_are_asked_in_the_same_call() -> None:
     measured = read(client, ran(180, metric_names=("validation:auc", "loss")))
     assert len(client.calls) == 1
     assert [q["Metric"]["MetricName"] for q in algorithm_queries(client)] == [
-        "validation:auc", "loss",
-    ]  # fmt: skip
+        "validation:auc",
+        "loss",
+    ]
     for query in algorithm_queries(client):
         assert query["Metric"]["Namespace"] == "/aws/sagemaker/TrainingJobs"
         assert query["Metric"]["Dimensions"] == [{"Name": "TrainingJobName", "Value": "train"}]

@@ -167,10 +167,17 @@ def test_a_refusal_is_one_of_our_errors(code: str | None, kind: type[AwsError], 
         page(group("a", "b", quantity="1e999")),
         page({"Keys": ["a", "b"], "Metrics": {"UsageQuantity": {"Amount": "1"}}}),
         page({"Keys": ["a", "b"], "Metrics": {"UsageQuantity": None, "UnblendedCost": None}}),
-        page({"Keys": ["a", "b"], "Metrics": {"UsageQuantity": {"Amount": "1", "Unit": "Hrs"},
-         "UnblendedCost": {"Amount": "1", "Unit": "CNY"}}}),
+        page(
+            {
+                "Keys": ["a", "b"],
+                "Metrics": {
+                    "UsageQuantity": {"Amount": "1", "Unit": "Hrs"},
+                    "UnblendedCost": {"Amount": "1", "Unit": "CNY"},
+                },
+            }
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_answer_that_cannot_be_read_is_refused(answer: dict[str, Any]) -> None:
     """Never a guess, and never a 0."""
     with pytest.raises(Malformed):

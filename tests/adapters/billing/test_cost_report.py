@@ -27,10 +27,20 @@ TEXT = cur2([CHARGE])
 TYPE = "USE1-Train:ml.g5.2xlarge"
 LINE = AwsLine(TYPE, "us-east-1", "Hrs", Decimal(1), Decimal("1.515"), CHARGE.arn)
 PAID = PaidUsage(
-    ACCOUNT, TYPE, "us-east-1", "Hrs", date(2026, 10, 5), date(2026, 10, 5),
-    cost_decimals=10, lines=1, quantity=Decimal(1), usd=Decimal("1.3332"), covered=Decimal(0),
-    list_rate=Decimal("1.515"), largest_usd=Decimal("1.3332"),
-)  # fmt: skip
+    ACCOUNT,
+    TYPE,
+    "us-east-1",
+    "Hrs",
+    date(2026, 10, 5),
+    date(2026, 10, 5),
+    cost_decimals=10,
+    lines=1,
+    quantity=Decimal(1),
+    usd=Decimal("1.3332"),
+    covered=Decimal(0),
+    list_rate=Decimal("1.515"),
+    largest_usd=Decimal("1.3332"),
+)
 Write = Callable[..., list[Path]]
 
 
@@ -114,8 +124,9 @@ def test_a_folder_is_read_as_one_report(tmp_path: Path) -> None:
         gzip.compress(legacy([replace(CHARGE, job="job-2")]).encode())
     )
     assert [line.resource for line in spend(tmp_path).lines] == [
-        CHARGE.arn, CHARGE.arn.replace("job-1", "job-2"),
-    ]  # fmt: skip
+        CHARGE.arn,
+        CHARGE.arn.replace("job-1", "job-2"),
+    ]
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadUsage, match=r"has no file that ends in \.csv, \.csv\.gz, \.parquet"):
         spend(tmp_path / "empty")
@@ -195,8 +206,10 @@ def test_what_is_no_usage_is_left_out_and_counted(write: Write, shape: str) -> N
     report = paid(path)
     assert report.usage == (PAID,)
     assert [(left.lines, left.usd) for left in report.left_out] == [
-        (2, -25), (1, Decimal("-12.5")), (1, Decimal("-12.5")),
-    ]  # fmt: skip
+        (2, -25),
+        (1, Decimal("-12.5")),
+        (1, Decimal("-12.5")),
+    ]
     if not shape.startswith("focus"):
         assert spend(path) == AwsSpend((LINE,), report.left_out)
     below = changed(line_item_usage_amount="-1", line_item_unblended_cost="-0.1")

@@ -16,9 +16,15 @@ from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
 from sageaudit.errors import BadUsage
 
 RATE = OwnRate(
-    "us-east-1", Component.TRAINING, "ml.g5.2xlarge", Decimal("1.3332"),
-    date(2026, 10, 1), date(2026, 10, 31), Decimal("812.5"), "cur.csv.gz",
-)  # fmt: skip
+    "us-east-1",
+    Component.TRAINING,
+    "ml.g5.2xlarge",
+    Decimal("1.3332"),
+    date(2026, 10, 1),
+    date(2026, 10, 31),
+    Decimal("812.5"),
+    "cur.csv.gz",
+)
 RATES = st.builds(
     OwnRate,
     region=st.sampled_from(["us-east-1", "us-gov-west-1", "eu-central-2"]),

@@ -61,22 +61,67 @@ def test_a_bad_file_is_refused_in_one_sentence(tmp_path: Path, content: bytes, s
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('\n\nmood = "tell"', ":3: unknown key mood"),
-        ('# a\r\nmode = "shout"\r\n', ":2: mode is"),
-        ('[rules]\noff = [\n  "spot-not-used",\n  "gpu-idol",\n]', ":2: rules.off names"),
-        ("[rules]\ngpu-underuse.mean_below = 5", ":2: rules.gpu-underuse cannot be set"),
-        ("[rules.gpu-underused]\n\nmean_below = -5", ":3: rules.gpu-underused.mean_below is"),
-        ("[rules]\n'gpu-underused'.\"mean_below\" = -5", ":2: rules.gpu-underused.mean_below is"),
-        ("[rules]\ngpu-underused = { mean_below = -5 }", ": rules.gpu-underused.mean_below is"),
-        (f'family_tag = """\n[rules]\n"""\n{BELOW_ZERO}', ":5: rules.gpu-underused.mean_below is"),
-        (SECTION + SECTION + BELOW_ZERO.replace("[", "[for."),
-         ":8: for[2].rules.gpu-underused.mean_below is"),
-        ('[rules]\noff = []\n[[exempt]]\nrule = "spot-not-used"', ":3: exempt[1] needs"),
-        ('[[exempt]]\nrule = "a"\n[[exempt]]\nby = "b"', ": exempt[1] needs"),
-        ("[discounts.percent]\ng5 = 1\ng99 = 2", ":3: discounts.percent.g99 is neither"),
-        ('[discounts.rates.us-east-1]\n"ml.g99.x" = 2', ':2: discounts.rates.us-east-1."ml.g99.x"'),
+        pytest.param('\n\nmood = "tell"', ":3: unknown key mood", id="an unknown key"),
+        pytest.param(
+            '# a\r\nmode = "shout"\r\n', ":2: mode is", id="lines that end as Windows ends them"
+        ),
+        pytest.param(
+            '[rules]\noff = [\n  "spot-not-used",\n  "gpu-idol",\n]',
+            ":2: rules.off names",
+            id="an unknown rule in an array",
+        ),
+        pytest.param(
+            "[rules]\ngpu-underuse.mean_below = 5",
+            ":2: rules.gpu-underuse cannot be set",
+            id="an unknown rule in a table's name",
+        ),
+        pytest.param(
+            "[rules.gpu-underused]\n\nmean_below = -5",
+            ":3: rules.gpu-underused.mean_below is",
+            id="a value out of range",
+        ),
+        pytest.param(
+            "[rules]\n'gpu-underused'.\"mean_below\" = -5",
+            ":2: rules.gpu-underused.mean_below is",
+            id="a value out of range under a quoted key",
+        ),
+        pytest.param(
+            "[rules]\ngpu-underused = { mean_below = -5 }",
+            ": rules.gpu-underused.mean_below is",
+            id="a value out of range in an inline table",
+        ),
+        pytest.param(
+            f'family_tag = """\n[rules]\n"""\n{BELOW_ZERO}',
+            ":5: rules.gpu-underused.mean_below is",
+            id="what looks like a table is text",
+        ),
+        pytest.param(
+            SECTION + SECTION + BELOW_ZERO.replace("[", "[for."),
+            ":8: for[2].rules.gpu-underused.mean_below is",
+            id="the second of two sections",
+        ),
+        pytest.param(
+            '[rules]\noff = []\n[[exempt]]\nrule = "spot-not-used"',
+            ":3: exempt[1] needs",
+            id="an exemption that lacks a key",
+        ),
+        pytest.param(
+            '[[exempt]]\nrule = "a"\n[[exempt]]\nby = "b"',
+            ": exempt[1] needs",
+            id="the first of two exemptions is not told apart",
+        ),
+        pytest.param(
+            "[discounts.percent]\ng5 = 1\ng99 = 2",
+            ":3: discounts.percent.g99 is neither",
+            id="one of two discounts",
+        ),
+        pytest.param(
+            '[discounts.rates.us-east-1]\n"ml.g99.x" = 2',
+            ':2: discounts.rates.us-east-1."ml.g99.x"',
+            id="a key in quotes",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     """Where one line alone sets a key of its name; else the name has to do."""
     path = tmp_path / "policy.toml"

@@ -98,14 +98,16 @@ REFUSED: dict[str, list[Any]] = {
     "metrics": [whole(metrics=[])],
     "series": [whole(metrics={"series": {}})],
     "metrics.series[0]": [
-        whole(metrics={"series": [SERIES]}), changed(host=None), changed(metric=""),
+        whole(metrics={"series": [SERIES]}),
+        changed(host=None),
+        changed(metric=""),
         changed(period_s=0, start=None),
     ],
     "metrics.series[0].start": [changed(start="noon")],
     "metrics.series[0].values": [
         changed(values=x) for x in (None, "40", [40, "80"], [True], [[1]], [10**400])
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(

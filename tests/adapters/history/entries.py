@@ -9,6 +9,7 @@ from sageaudit.domain.audit.record import Detail, Entry
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.ports import History
 from sageaudit.structs import replace
+from tests.fakes import documents
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ACCOUNT = "111122223333"
@@ -25,123 +26,61 @@ def key(name: str = "train-1", created_at: datetime = NOON - timedelta(hours=2))
 
 def finding(rule: str = "gpu-underused", **changes: Any) -> dict[str, Any]:
     """A finding of the sums; the id is made of the rule's name."""
-    return {
-        "rule": rule,
-        "id": f"SA-{rule}",
-        "severity": "medium",
-        "confidence": "derived",
-        "bucket": "avoidable",
+    plain: dict[str, Any] = {
         "summary": "The GPU was busy 8 % of 50 minutes.",
         "saving_usd": Decimal("1.500000"),
         "saving_alone_usd": Decimal("1.730000"),
         "saving_range_usd": None,
-        "superseded_by": None,
-        "subsumed_by": None,
-        "exempt": None,
         "evidence": {"gpu_mean_percent": Decimal("8.2"), "minutes": 50},
-        "fix": [{"parameter": "ResourceConfig.InstanceType", "old": "a", "new": "b"}],
-        "first_step": None,
-        "alternatives": [],
-        "alternatives_usd": [],
+        "fix": [documents.fix("ResourceConfig.InstanceType", "a", "b")],
         "caution": None,
-        "in_chat": True,
-        "estimated": False,
-        "said_of": None,
-    } | changes
+    }
+    made = documents.type_finding(rule=rule, id=f"SA-{rule}", **plain | changes)
+    return cast("dict[str, Any]", made)
 
 
 def phase(name: str = "Training", seconds: str = "3000") -> dict[str, Any]:
     """A billed phase."""
-    return {
-        "name": name,
-        "seconds": Decimal(seconds),
-        "billed": True,
-        "not_billed_because": None,
-        "usd": Decimal("0.10"),
-    }
+    return cast("dict[str, Any]", documents.phase(name, int(seconds), "0.10"))
 
 
 def document(name: str = "train-1", **changes: Any) -> AuditDocument:
     """An audit; `job`, `audit` and `bill` in the changes are merged into their parts."""
-    parts: dict[str, Any] = {
+    real: dict[str, Any] = {**documents.document()}
+    own: dict[str, dict[str, Any]] = {
         "job": {
             "name": name,
             "arn": key(name).arn,
-            "kind": "training",
-            "status": "Completed",
-            "account": ACCOUNT,
-            "region": REGION,
             "family": "training/resnet",
             "owner": "ana",
             "created_at": "2026-11-20T10:00:00Z",
             "started_at": "2026-11-20T10:05:00Z",
             "ended_at": "2026-11-20T12:00:00Z",
-            "tags": {},
-            "image": None,
-            "instances": "1 x ml.g5.2xlarge",
-            "purchase": "on_demand",
-            "parent": None,
         },
-        "audit": {
-            "version": 0,
-            "settled": True,
-            "due_at": None,
-            "ruleset": "2026.11",
-            "policy": "default",
-            "pool": None,
-            "coverage": {
-                "period_s": 60,
-                "hosts": 1,
-                "hosts_expected": 1,
-                "share": {"GPUUtilization": Decimal(1)},
-                "missing": [],
-            },
-        },
-        "bill": {
-            "total_usd": Decimal("4.545000"),
-            "complete": True,
-            "missing": [],
-            "estimated": [],
-            "basis": "billable_seconds",
-            "lines": [],
-            "price_kind": "list",
-            "spot_saved_usd": None,
-            "prepaid_value_usd": None,
-            "notes": [],
-            "spend_qualifier": "exact",
-        },
-    }
-    merged = {part: value | changes.pop(part, {}) for part, value in parts.items()}
-    whole = {
-        "schema": 1,
-        **merged,
-        "phases": [phase()],
-        "judged": "yes",
-        "not_judged": [],
-        "avoidable_usd": Decimal("1.500000"),
-        "lost_usd": Decimal(0),
-        "lost_up_to_usd": changes.get("lost_usd", Decimal(0)),
-        "possible_usd": Decimal(0),
+        "audit": {"version": 0, "ruleset": "2026.11", "policy": "default"},
+        "bill": {"total_usd": Decimal("4.545000"), "lines": []},
         "idle_capacity": {
-            "unit": "gpu_hours",
-            "paid": Decimal(3),
             "worked": Decimal(3),
             "idle": Decimal(0),
             "list_usd": Decimal(0),
             "counted_usd": Decimal(0),
             "look_at": [],
         },
+    }
+    for part in ("job", "audit", "bill"):
+        own[part] |= changes.pop(part, {})
+    whole: dict[str, Any] = {
+        **{part: real[part] | values for part, values in own.items()},
+        "phases": [phase()],
+        "avoidable_usd": Decimal("1.500000"),
+        "possible_usd": Decimal(0),
         "findings": [finding()],
         "unknown": [],
         "not_applicable": [],
         "clear": ["cpu-underused"],
         "waterfall": [],
-        "children": None,
-        "rollup": False,
-        "own_rules": [],
-        "unauditable": None,
     }
-    return cast("AuditDocument", whole | changes)
+    return documents.document(**whole | changes)
 
 
 def entry(

@@ -173,17 +173,30 @@ def _line(item: str, quantity: str, usd: str | None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("lines", "missing", "parts"),
     [
-        ([], [], (None, None, None)),
-        ([_line("compute", "1.5", "3")], [], (5400, Decimal(0), Decimal(0))),
-        (
-            [_line("compute", "1", "3"), _line("compute", "2", None), _line("storage", "1", "0.02"),
-             _line("warm_pool", "1", "0.3"), _line("warm_pool_storage", "1", "0.01")],
-            [], (10_800, Decimal("0.02"), Decimal("0.31")),
+        pytest.param([], [], (None, None, None), id="no line"),
+        pytest.param(
+            [_line("compute", "1.5", "3")], [], (5400, Decimal(0), Decimal(0)), id="compute alone"
         ),
-        ([_line("compute", "1", "3"), _line("storage", "1", None)],
-         ["warm pool: the seconds that it was retained are not known"], (3600, None, None)),
+        pytest.param(
+            [
+                _line("compute", "1", "3"),
+                _line("compute", "2", None),
+                _line("storage", "1", "0.02"),
+                _line("warm_pool", "1", "0.3"),
+                _line("warm_pool_storage", "1", "0.01"),
+            ],
+            [],
+            (10_800, Decimal("0.02"), Decimal("0.31")),
+            id="all parts, of which one line has no dollars",
+        ),
+        pytest.param(
+            [_line("compute", "1", "3"), _line("storage", "1", None)],
+            ["warm pool: the seconds that it was retained are not known"],
+            (3600, None, None),
+            id="parts that are missing",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_head_has_the_parts_of_the_bill_that_are_known(
     history: History, lines: list[Any], missing: list[str], parts: tuple[Any, ...]
 ) -> None:

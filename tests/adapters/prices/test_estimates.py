@@ -40,13 +40,21 @@ def listed(rates: dict[str, str]) -> ListedPrices:
 
 
 FACTORS = [
-    {"family": family, "size": size, "factor": factor, "pairs": pairs, "lowest": "1.19",
-     "highest": "1.21"}
+    {
+        "family": family,
+        "size": size,
+        "factor": factor,
+        "pairs": pairs,
+        "lowest": "1.19",
+        "highest": "1.21",
+    }
     for family, size, factor, pairs in (
-        ("g4dn", None, "1.25", {"Hosting": 9}), ("g4dn", "xlarge", "1.40", {"Hosting": 3}),
-        ("c5n", None, "1.20", {"Training": 5}), ("g7", None, "1.25", {"Hosting": 0}),
+        ("g4dn", None, "1.25", {"Hosting": 9}),
+        ("g4dn", "xlarge", "1.40", {"Hosting": 3}),
+        ("c5n", None, "1.20", {"Training": 5}),
+        ("g7", None, "1.25", {"Hosting": 0}),
     )
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -78,10 +86,15 @@ def test_an_estimate_is_a_kind_of_its_own_and_says_how_it_was_made() -> None:
     table = {"factors": FACTORS, "ec2_usd_per_hour": rates, "provenance": provenance}
     [one] = EstimatedPrices({**table, "unlisted": []}).quote(REGION, TRAINING, "ml.c5n.large").rates
     assert one.rate == Rate(
-        Decimal("0.1296"), "2026-07-20", f"EC2's on-demand rate in {REGION} x 1.20: EC2",
-        "EC2's $0.108 x 1.20; 5 pairs of rates of its family: 1.19 to 1.21", "estimate", estimated=(
-        "SageMaker's rate for ml.c5n.large is not known here; estimated from EC2's rate x 1.20"),
-    )  # fmt: skip
+        Decimal("0.1296"),
+        "2026-07-20",
+        f"EC2's on-demand rate in {REGION} x 1.20: EC2",
+        "EC2's $0.108 x 1.20; 5 pairs of rates of its family: 1.19 to 1.21",
+        "estimate",
+        estimated=(
+            "SageMaker's rate for ml.c5n.large is not known here; estimated from EC2's rate x 1.20"
+        ),
+    )
 
 
 def test_every_known_rate_is_predicted() -> None:
@@ -117,10 +130,19 @@ def test_how_many_types_have_a_rate(
 
 @pytest.mark.parametrize(
     "name",
-    ["ml.p5e.48xlarge", "ml.trn2.48xlarge", "ml.p6e-gb200.36xlarge", "ml.p6-b300.48xlarge",
-     "ml.g7.2xlarge", "ml.m7i-flex.large", "ml.c7i-flex.xlarge", "ml.m8i-flex.large",
-     "ml.c8i-flex.xlarge", "ml.r8i-flex.large"],
-)  # fmt: skip
+    [
+        "ml.p5e.48xlarge",
+        "ml.trn2.48xlarge",
+        "ml.p6e-gb200.36xlarge",
+        "ml.p6-b300.48xlarge",
+        "ml.g7.2xlarge",
+        "ml.m7i-flex.large",
+        "ml.c7i-flex.xlarge",
+        "ml.m8i-flex.large",
+        "ml.c8i-flex.xlarge",
+        "ml.r8i-flex.large",
+    ],
+)
 def test_what_was_never_tested_or_has_no_ec2_rate_stays_unknown(name: str) -> None:
     """A factor by analogy is no factor."""
     assert name in TYPES
@@ -167,15 +189,24 @@ def test_an_estimate_never_displaces_an_observed_rate_of_any_day(day: date, name
 @pytest.mark.parametrize(
     ("first", "kind", "unlisted", "note"),
     [
-        (listed({M6I: "0.12"}), "list", None, None),
+        pytest.param(listed({M6I: "0.12"}), "list", None, None, id="the price list has the type"),
         # the job ran on it all the same; as an alternative it is not sold
-        (listed({M5: "0.115"}), "estimate", "not in the price list of 2026-11-20",
-         "estimate of 2026-07-20: not in the price list of"),
-        # a list that was not read does not say that the type is not sold
-        (ListedPrices(REGION, TRAINING, None, "pricing:GetProducts is not permitted"), "estimate",
-         None, "estimate of 2026-07-20: pricing:GetProducts is not permitted"),
+        pytest.param(
+            listed({M5: "0.115"}),
+            "estimate",
+            "not in the price list of 2026-11-20",
+            "estimate of 2026-07-20: not in the price list of",
+            id="the job ran on a type that is not sold as an alternative",
+        ),
+        pytest.param(
+            ListedPrices(REGION, TRAINING, None, "pricing:GetProducts is not permitted"),
+            "estimate",
+            None,
+            "estimate of 2026-07-20: pricing:GetProducts is not permitted",
+            id="a list that was not read does not say that the type is not sold",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_price_list_wins_over_the_estimate_where_it_has_the_type(
     first: ListedPrices, kind: str, unlisted: str | None, note: str | None
 ) -> None:

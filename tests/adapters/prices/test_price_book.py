@@ -91,14 +91,17 @@ def test_rates_are_live_or_packaged_with_the_reason(world: World) -> None:
     absent = "not in the price list of 2026-11-20"
     rates = {
         # m6i has no packaged price; 0.822 of g4dn is of a bill of 2023, and the list is newer
-        M5: ("0.26", None), M6I: ("0.12", None), G4DN: ("0.83", None),
+        M5: ("0.26", None),
+        M6I: ("0.12", None),
+        G4DN: ("0.83", None),
         # of several none is chosen, and a negative one is no price
         "ml.c5.xlarge": ("0.23", "the price list has several rates: $0.2 and $0.3"),
         "ml.g5.xlarge": (
-            "1.57", "XX1-Train:ml.g5.xlarge has a price that is not an amount: -1",
+            "1.57",
+            "XX1-Train:ml.g5.xlarge has a price that is not an amount: -1",
         ),
         "ml.m5.large": ("0.128", absent),
-    }  # fmt: skip
+    }
     for name, (usd, why) in rates.items():
         rate = world.hourly(name)
         assert (str(rate.usd), rate.as_of) == (usd, "2026-05-20" if why else "2026-11-20")

@@ -52,8 +52,10 @@ def test_one_read_brings_a_region_and_component_with_its_storage() -> None:
     """Not one call a type; transform has no storage to ask for."""
     client = PricingClient(EVERYTHING)
     assert {name: str(rate.usd) for name, rate in listed(client).rates.items()} == {
-        "ml.m5.xlarge": "0.257", "ml.c5.xlarge": "0.238", STORAGE: "0.154",
-    }  # fmt: skip
+        "ml.m5.xlarge": "0.257",
+        "ml.c5.xlarge": "0.238",
+        STORAGE: "0.154",
+    }
     assert [call["ServiceCode"] for call in client.calls] == ["AmazonSageMaker"] * 2
     listed(client, Component.TRANSFORM)
     assert len(client.calls) == 3

@@ -51,8 +51,9 @@ def up(
 
 def test_a_roll_up_adds_its_children_and_is_marked() -> None:
     """Cost and savings are sums; the mark keeps them out of every other sum."""
-    whole = up(trial(1, "5.10", "1.70"), trial(2, "5.20", "2.10"), trial(3, "2.00", None),
-               launched=3)  # fmt: skip
+    whole = up(
+        trial(1, "5.10", "1.70"), trial(2, "5.20", "2.10"), trial(3, "2.00", None), launched=3
+    )
     assert whole["rollup"] is True
     assert whole["bill"]["total_usd"] == Decimal("12.30")
     assert whole["avoidable_usd"] == Decimal("3.80")
@@ -62,8 +63,9 @@ def test_a_roll_up_adds_its_children_and_is_marked() -> None:
 
 def test_one_finding_stands_for_one_rule_of_all_children() -> None:
     """With the sum of their shares, the number of children, and a severity of its own."""
-    whole = up(trial(1, "5.10", "4.70"), trial(2, "9.20", "6.10"), trial(3, "2.00", None),
-               launched=3)  # fmt: skip
+    whole = up(
+        trial(1, "5.10", "4.70"), trial(2, "9.20", "6.10"), trial(3, "2.00", None), launched=3
+    )
     [merged] = whole["findings"]
     assert merged["rule"] == "gpu-underused"
     assert merged["saving_usd"] == Decimal("10.80")
@@ -150,30 +152,72 @@ UNJUDGED: dict[str, Any] = {"avoidable_usd": None, "judged": "no", "not_judged":
 SHORT = document(judged="partly", avoidable_usd=Decimal(0), not_judged=["Short."])
 
 
-@pytest.mark.parametrize(
-    ("children", "launched", "avoidable_usd", "judged", "not_judged"),
-    [
-        # no avoidable dollars are known, so there is no sum of them
-        ([document(**UNJUDGED)] * 2, 2, None, "no", f"In 2 of 2 training jobs: {BLIND}"),
-        # the sum is of what is known, and says that something is missing
-        ([document(), document(**UNJUDGED)], 2, "2.035", "partly",
-         f"In 1 of 2 training jobs: {BLIND}"),
-        ([document(), SHORT], 2, "2.035", "partly", "In 1 of 2 training jobs: Short."),
-        ([document()] * 2, 3, "4.07", "partly", "1 of 3 training jobs is not audited."),
-        ([], None, None, "no", "Its training jobs are not audited."),
-    ],
-)  # fmt: skip
-def test_how_much_was_judged_is_that_of_the_training_jobs(
+def assert_judged(
+    *,
     children: list[AuditDocument],
     launched: int | None,
     avoidable_usd: str | None,
     judged: str,
     not_judged: str,
 ) -> None:
-    """One that was not judged leaves the sum of the others."""
+    """A training job that was not judged leaves the sum of the others."""
     whole = up(*children, launched=launched)
     assert whole["avoidable_usd"] == (None if avoidable_usd is None else Decimal(avoidable_usd))
     assert (whole["judged"], whole["not_judged"]) == (judged, [not_judged])
+
+
+def test_none_was_judged_so_there_is_no_sum_of_avoidable_dollars() -> None:
+    # no avoidable dollars are known, so there is no sum of them
+    assert_judged(
+        children=[document(**UNJUDGED)] * 2,
+        launched=2,
+        avoidable_usd=None,
+        judged="no",
+        not_judged=(f"In 2 of 2 training jobs: {BLIND}"),
+    )
+
+
+def test_one_of_two_was_judged_so_the_sum_is_of_what_is_known() -> None:
+    # the sum is of what is known, and says that something is missing
+    assert_judged(
+        children=[document(), document(**UNJUDGED)],
+        launched=2,
+        avoidable_usd="2.035",
+        judged="partly",
+        not_judged=(f"In 1 of 2 training jobs: {BLIND}"),
+    )
+
+
+def test_one_was_too_short_to_judge() -> None:
+    assert_judged(
+        children=[document(), SHORT],
+        launched=2,
+        avoidable_usd="2.035",
+        judged="partly",
+        not_judged="In 1 of 2 training jobs: Short.",
+    )
+
+
+def test_one_was_not_audited() -> None:
+    """One was not audited."""
+    assert_judged(
+        children=[document()] * 2,
+        launched=3,
+        avoidable_usd="4.07",
+        judged="partly",
+        not_judged="1 of 3 training jobs is not audited.",
+    )
+
+
+def test_none_was_audited() -> None:
+    """None was audited."""
+    assert_judged(
+        children=[],
+        launched=None,
+        avoidable_usd=None,
+        judged="no",
+        not_judged="Its training jobs are not audited.",
+    )
 
 
 def test_many_reasons_are_a_handful_of_sentences() -> None:
@@ -203,23 +247,14 @@ def unpriced(of: AuditDocument) -> AuditDocument:
     return cast("AuditDocument", {**of, "bill": {**of["bill"], "total_usd": None}})
 
 
-@pytest.mark.parametrize(
-    ("children", "launched", "total_usd", "missing"),
-    [
-        ([trial(1, "5.10", None)], 1, "5.10", []),
-        ([trial(1, "5.10", None)], 3, "5.10", ["2 of 3 training jobs are not audited"]),
-        # half a sum is no sum
-        ([trial(1, "5.10", None), unpriced(trial(2, "1.00", None))], 2, None,
-         ["1 of 2 training jobs have no known cost"]),
-        # its counters say 0: that is known, like a job that never started
-        ([], 0, "0", []),
-        ([], None, None, ["the training jobs that it launched are not known"]),
-    ],
-)  # fmt: skip
-def test_a_total_is_complete_where_every_training_job_is_known(
-    children: list[AuditDocument], launched: int | None, total_usd: str | None, missing: list[str]
+def assert_total(
+    *,
+    children: list[AuditDocument],
+    launched: int | None,
+    total_usd: str | None,
+    missing: list[str],
 ) -> None:
-    """Else it says how many are missing, and is not final."""
+    """A total without some training job says how many are missing, and is not final."""
     whole = up(*children, launched=launched)
     assert whole["bill"]["total_usd"] == (None if total_usd is None else Decimal(total_usd))
     assert (whole["bill"]["missing"], whole["bill"]["complete"]) == (missing, not missing)
@@ -228,6 +263,53 @@ def test_a_total_is_complete_where_every_training_job_is_known(
         assert (whole["avoidable_usd"], whole["lost_usd"]) == (0, 0)
     if total_usd is None:
         assert whole["waterfall"] == []
+
+
+def test_all_are_known() -> None:
+    """All are known."""
+    assert_total(
+        children=[trial(1, "5.10", None)],
+        launched=1,
+        total_usd="5.10",
+        missing=[],
+    )
+
+
+def test_two_of_three_are_not_audited() -> None:
+    assert_total(
+        children=[trial(1, "5.10", None)],
+        launched=3,
+        total_usd="5.10",
+        missing=["2 of 3 training jobs are not audited"],
+    )
+
+
+def test_half_a_sum_is_no_sum() -> None:
+    assert_total(
+        children=[trial(1, "5.10", None), unpriced(trial(2, "1.00", None))],
+        launched=2,
+        total_usd=None,
+        missing=["1 of 2 training jobs have no known cost"],
+    )
+
+
+def test_counters_of_0_are_known_like_a_job_that_never_started() -> None:
+    # its counters say 0: that is known, like a job that never started
+    assert_total(
+        children=[],
+        launched=0,
+        total_usd="0",
+        missing=[],
+    )
+
+
+def test_without_counters_the_training_jobs_are_not_known() -> None:
+    assert_total(
+        children=[],
+        launched=None,
+        total_usd=None,
+        missing=["the training jobs that it launched are not known"],
+    )
 
 
 @pytest.mark.parametrize("launched", [2, None])
@@ -268,8 +350,12 @@ def test_a_set_of_children_names_its_tuning_job() -> None:
 def test_one_estimate_makes_the_roll_up_an_estimate() -> None:
     """With the number of training jobs; it is settled all the same."""
     guess = trial(1, "5.10", "1.70")
-    guess["bill"] |= {"estimated": [GUESSED], "missing": [GUESSED], "complete": False,
-                      "price_kind": "estimate"}  # fmt: skip
+    guess["bill"] |= {
+        "estimated": [GUESSED],
+        "missing": [GUESSED],
+        "complete": False,
+        "price_kind": "estimate",
+    }
     guess["findings"][0]["estimated"] = True
     whole = up(guess, trial(2, "5.20", "2.10"), launched=2)
     said = "1 of 2 training jobs are billed at an estimated rate"

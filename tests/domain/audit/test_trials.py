@@ -54,35 +54,62 @@ HELD = Exemption("ana", date(2027, 1, 31), "release")
 ADVICE = Found(Confidence.HEURISTIC, Bucket.NONE, "so", {})
 
 
-@pytest.mark.parametrize(
-    ("one", "trials", "exempt", "alone_usd", "saving_usd"),
-    [
-        # $1 less $0.30 possible on the child itself
-        (found(Bucket.POSSIBLE, "trial-1"), (trial(1, "0.9", possible_usd=Decimal("0.30")),),
-         False, "1", "0.70"),
-        # an unpriced trial makes the figure unknown, never the sum of the others
-        (found(Bucket.AVOIDABLE, "trial-1", "trial-2"),
-         (trial(1, "0.9"), trial(2, "0.9", total_usd=None)), False, None, None),
-        # an exempt finding stays visible with what it would be alone
-        (found(Bucket.LOST, "trial-1"), (trial(1, None),), True, "1", "0"),
-        # advice on the strategy alone
-        (ADVICE, (trial(1, "0.9"),), False, None, None),
-    ],
-)  # fmt: skip
-def test_a_share_is_what_is_left_of_the_trials(
+def assert_share(
+    *,
     one: Found,
     trials: tuple[Trial, ...],
     exempt: bool,
     alone_usd: str | None,
     saving_usd: str | None,
 ) -> None:
-    """Or unknown."""
+    """A share is what is left of the trials' bills, or unknown."""
     held = {"a": HELD} if exempt else {}
     [made] = allocated(("a", one), trials=trials, exempt=held).findings
     known = [None if usd is None else Decimal(usd) for usd in (alone_usd, saving_usd)]
     assert [made.alone_usd, made.saving_usd] == known
     assert made.exempt == held.get("a")
     assert (made.severity is Severity.INFO) is (exempt or one is ADVICE)
+
+
+def test_what_is_possible_on_the_child_itself_is_taken_off() -> None:
+    """$1 less $0.30 possible on the child itself."""
+    assert_share(
+        one=found(Bucket.POSSIBLE, "trial-1"),
+        trials=(trial(1, "0.9", possible_usd=Decimal("0.30")),),
+        exempt=False,
+        alone_usd="1",
+        saving_usd="0.70",
+    )
+
+
+def test_an_unpriced_trial_makes_the_figure_unknown_never_the_sum_of_the_others() -> None:
+    assert_share(
+        one=found(Bucket.AVOIDABLE, "trial-1", "trial-2"),
+        trials=(trial(1, "0.9"), trial(2, "0.9", total_usd=None)),
+        exempt=False,
+        alone_usd=None,
+        saving_usd=None,
+    )
+
+
+def test_an_exempt_finding_stays_visible_with_what_it_would_be_alone() -> None:
+    assert_share(
+        one=found(Bucket.LOST, "trial-1"),
+        trials=(trial(1, None),),
+        exempt=True,
+        alone_usd="1",
+        saving_usd="0",
+    )
+
+
+def test_advice_on_the_strategy_alone() -> None:
+    assert_share(
+        one=ADVICE,
+        trials=(trial(1, "0.9"),),
+        exempt=False,
+        alone_usd=None,
+        saving_usd=None,
+    )
 
 
 @pytest.mark.parametrize(

@@ -73,16 +73,39 @@ def test_a_spot_run_that_began_again_says_both_figures_and_no_saving() -> None:
     ("parts", "purchase", "why"),
     [
         # one attempt: billable seconds are training seconds, or on spot fewer
-        ((("Training", 3600),), Purchase.ON_DEMAND, "AWS's figures contradict each other"),
-        ((("Training", 3600),), Purchase.SPOT, "AWS's figures contradict each other"),
+        pytest.param(
+            (("Training", 3600),),
+            Purchase.ON_DEMAND,
+            "AWS's figures contradict each other",
+            id="one attempt on demand",
+        ),
+        pytest.param(
+            (("Training", 3600),),
+            Purchase.SPOT,
+            "AWS's figures contradict each other",
+            id="one attempt on spot",
+        ),
         # several: no document says what training seconds are then
-        ((("Training", 3600), ("Interrupted", -600), ("Training", 3600)), Purchase.SPOT,
-         "AWS does not say whether training seconds count every attempt"),
-        ((("Training", 3600), ("Restarting", -600), ("Training", 3600)), Purchase.ON_DEMAND,
-         "AWS does not say whether training seconds count every attempt"),
-        ((), Purchase.SPOT, "AWS does not say whether training seconds count every attempt"),
+        pytest.param(
+            (("Training", 3600), ("Interrupted", -600), ("Training", 3600)),
+            Purchase.SPOT,
+            "AWS does not say whether training seconds count every attempt",
+            id="several attempts on spot",
+        ),
+        pytest.param(
+            (("Training", 3600), ("Restarting", -600), ("Training", 3600)),
+            Purchase.ON_DEMAND,
+            "AWS does not say whether training seconds count every attempt",
+            id="a restart on demand",
+        ),
+        pytest.param(
+            (),
+            Purchase.SPOT,
+            "AWS does not say whether training seconds count every attempt",
+            id="no phases",
+        ),
     ],
-)  # fmt: skip
+)
 def test_more_billable_than_training_seconds_contradict_each_other_in_one_attempt_only(
     parts: tuple[tuple[str, int], ...], purchase: Purchase, why: str
 ) -> None:
@@ -95,14 +118,20 @@ def test_more_billable_than_training_seconds_contradict_each_other_in_one_attemp
 def test_what_spot_saved_counts_no_waiting_and_no_repeated_download() -> None:
     """An hour of download and three of training would be billed on demand, and 1 h is: $0.69."""
     download, first, wait, again, rest = phases(
-        ("Downloading", 3600), ("Training", 7200), ("Interrupted", -1800), ("Downloading", 3600),
+        ("Downloading", 3600),
+        ("Training", 7200),
+        ("Interrupted", -1800),
+        ("Downloading", 3600),
         ("Training", 3600),
-    )  # fmt: skip
+    )
     again = replace(again, billed=False, repeated=True)
     run = ran(
-        20_000, purchase=Purchase.SPOT, billable_s=Decimal(3600), checkpointed=True,
+        20_000,
+        purchase=Purchase.SPOT,
+        billable_s=Decimal(3600),
+        checkpointed=True,
         phases=(download, first, wait, again, rest),
-    )  # fmt: skip
+    )
     saved = facts(run, bill(run, market()), market(), savings_plan=False).spot_saved_usd
     assert saved == Decimal("0.69")
 
@@ -117,7 +146,7 @@ IRELAND = "763104351884.dkr{}/pytorch-training:2.1"
 @pytest.mark.parametrize(
     ("changes", "note"),
     [
-        ({}, None),
+        pytest.param({}, None, id="a job like any other"),
         # transfer of an image is billed and in no figure; ECR has two forms of host names
         *(
             (
@@ -127,10 +156,16 @@ IRELAND = "763104351884.dkr{}/pytorch-training:2.1"
             for host in (".ecr.eu-west-1.amazonaws.com", "-ecr.eu-west-1.on.aws")
         ),
         # built-in rules have no instance type; a custom rule runs as its own job
-        ({"DebugRuleConfigurations": RULES},
-         "custom Debugger rule mine runs as a processing job of its own, billed there"),
+        pytest.param(
+            {"DebugRuleConfigurations": RULES},
+            "custom Debugger rule mine runs as a processing job of its own, billed there",
+            id=(
+                "a custom Debugger rule runs as its own job, and a built-in one has no "
+                "instance type"
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_in_the_figure_is_said_once(changes: dict[str, Any], note: str | None) -> None:
     """S3, NAT, FSx and the like; an image of another region, custom rules."""
     notes = facts_of(describe(**changes)).notes
@@ -169,9 +204,15 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
     assert "Savings Plan" in spot["caution"]
     region = known(parse(describe(path), {}).region)
     rate = OwnRate(
-        region, Component.TRAINING, "ml.p3.2xlarge", Decimal(2),
-        date(2020, 1, 1), date(2030, 1, 1), Decimal(10), "cur.csv",
-    )  # fmt: skip
+        region,
+        Component.TRAINING,
+        "ml.p3.2xlarge",
+        Decimal(2),
+        date(2020, 1, 1),
+        date(2030, 1, 1),
+        Decimal(10),
+        "cur.csv",
+    )
     learnt = own_rates(RateBasis.AMORTISED, None, [rate])
     amortised = audited(path, Policy(discounts=Discounts(savings_plan=True, learnt=learnt)))
     assert AMORTISED in amortised["bill"]["notes"]

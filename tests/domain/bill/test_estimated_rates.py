@@ -118,23 +118,10 @@ def test_the_value_of_prepaid_capacity_says_that_it_is_an_estimate() -> None:
     assert f"{VALUE_ESTIMATED}{guessed(BIG)}" in found.notes
 
 
-@pytest.mark.parametrize(
-    ("estimated", "change", "bucket", "usd", "caution"),
-    [
-        # the time was paid for, whatever the last digit of its price
-        (BIG, CutPhase("Training", Decimal(900)), Bucket.AVOIDABLE, "0.23", None),
-        # a type at a known rate saves certainly from an estimated one
-        (BIG, SetType(SMALL), Bucket.AVOIDABLE, "0.46", None),
-        # a type at an estimated rate is possible at most
-        (SMALL, SetType(SMALL), Bucket.POSSIBLE, "0.46",
-         f"{guessed(SMALL)}: a possible saving, as SageMaker may not sell the type here."),
-        (TINY, SetType(SMALL), Bucket.AVOIDABLE, "0.46", None),
-    ],
-)  # fmt: skip
-def test_a_saving_at_an_estimated_rate_is_marked(
-    estimated: str, change: SetType | CutPhase, bucket: Bucket, usd: str, caution: str | None
+def assert_saving(
+    *, estimated: str, change: SetType | CutPhase, bucket: Bucket, usd: str, caution: str | None
 ) -> None:
-    """Of the job's own type it is counted, of the new type possible at most."""
+    """At an estimated rate of its own type a saving is counted, of a new type it is possible."""
     savings = saved(advice(change), at_estimates(estimated))
     [finding] = savings.findings
     assert (finding.found.bucket, finding.saving_usd) == (bucket, Decimal(usd))
@@ -144,14 +131,55 @@ def test_a_saving_at_an_estimated_rate_is_marked(
     assert (savings.avoidable_usd if counted else savings.possible_usd) == Decimal(usd)
 
 
+def test_the_time_was_paid_for_whatever_the_last_digit_of_its_price() -> None:
+    assert_saving(
+        estimated=BIG,
+        change=CutPhase("Training", Decimal(900)),
+        bucket=Bucket.AVOIDABLE,
+        usd="0.23",
+        caution=None,
+    )
+
+
+def test_a_type_at_a_known_rate_saves_certainly_from_an_estimated_one() -> None:
+    assert_saving(
+        estimated=BIG,
+        change=SetType(SMALL),
+        bucket=Bucket.AVOIDABLE,
+        usd="0.46",
+        caution=None,
+    )
+
+
+def test_a_type_at_an_estimated_rate_is_possible_at_most() -> None:
+    assert_saving(
+        estimated=SMALL,
+        change=SetType(SMALL),
+        bucket=Bucket.POSSIBLE,
+        usd="0.46",
+        caution=(f"{guessed(SMALL)}: a possible saving, as SageMaker may not sell the type here."),
+    )
+
+
+def test_a_type_at_a_known_rate_saves_certainly_from_another_one() -> None:
+    assert_saving(
+        estimated=TINY,
+        change=SetType(SMALL),
+        bucket=Bucket.AVOIDABLE,
+        usd="0.46",
+        caution=None,
+    )
+
+
 def test_certain_candidates_have_known_rates() -> None:
     """The one at an estimated rate stands apart, and fits unless a price list lacks it."""
     done = tried(at_estimates(SMALL))
     assert SMALL not in [one.type.name for one in done.certain]
     assert SMALL in [one.type.name for one in done.on_trial]
     assert (the(SMALL, done).usd, the(SMALL, done).price_note) == (
-        Decimal("0.46"), f"{guessed(SMALL)}.",
-    )  # fmt: skip
+        Decimal("0.46"),
+        f"{guessed(SMALL)}.",
+    )
     lacking = Unlisted(estimated=frozenset({SMALL}))
     refused = known(the(SMALL, tried(Market(TYPES, lacking))).refused)
     assert refused.constraint.value == "not offered"

@@ -12,7 +12,7 @@ from sageaudit.domain.bill.change import (
     SetType,
     SetVolume,
     ShortenPool,
-)  # fmt: skip
+)
 from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Found, RuleName
 from sageaudit.domain.bill.idle_capacity import IdleCapacity, idle_capacity
@@ -79,33 +79,8 @@ PLAN, SPOT = Purchase.TRAINING_PLAN, Purchase.SPOT
 POOL, VOLUME = (AVOIDABLE, ShortenPool(Decimal(0))), (AVOIDABLE, SetVolume(1))
 
 
-@pytest.mark.parametrize(
-    ("of", "findings", "exempt", "paid", "idle", "list_usd", "counted"),
-    [
-        # the docstring's example: 40 GPU-hours paid, 14.4 worked, 25.6 idle: $30.72 of $48
-        (ten_hours(), (), (), "40", "25.6", "30.72", "0"),
-        (ten_hours(), (HALF_THE_DOWNLOAD,), (), "40", "25.6", "30.72", "2.40"),
-        (ten_hours(), (HALF_THE_DOWNLOAD, CHEAPER), (), "40", "25.6", "30.72", "30.72"),
-        (ten_hours(), ((LOST, DropRun()),), (), "40", "25.6", "30.72", "30.72"),
-        # possible and exempt dollars are in neither sum
-        (ten_hours(), ((Bucket.POSSIBLE, HALF_THE_DOWNLOAD[1]),), (), "40", "25.6", "30.72", "0"),
-        (ten_hours(), (HALF_THE_DOWNLOAD,), ("r0",), "40", "25.6", "30.72", "0"),
-        # another purchase takes only the idle share: 40% fewer seconds, 0.4 x $30.72
-        (ten_hours(), ((AVOIDABLE, SetPurchase(Decimal("0.6"))),), (), "40", "25.6", "30.72",
-         "12.288"),
-        # spot pays its billable seconds: a third of the hours, at the same rate; else all of them
-        (ten_hours(purchase=SPOT, billable_s=Decimal(12000)), (), (), "13.3333", "8.5333",
-         "10.24", "0"),
-        (ten_hours(purchase=SPOT, billable_s=None), (), (), "40", "25.6", "30.72", "0"),
-        # prepaid capacity is worth its on-demand price; its bill is 0, so nothing is counted
-        (ten_hours(purchase=PLAN), (HALF_THE_DOWNLOAD,), (), "40", "25.6", "30.72", "0"),
-        # storage and warm pools are no device hours: their savings are in other lines
-        (with_pool(), (POOL, VOLUME), (), "40", "20", "1.15", "0"),
-        # an unpriced type has hours without dollars: unknown is not 0
-        (ran(3600, "ml.unpriced.xlarge"), (), (), "4", "2", None, None),
-    ],
-)  # fmt: skip
-def test_idle_hours_and_their_value_by_hand(
+def assert_idle_capacity(
+    *,
     of: Job,
     findings: tuple[tuple[Bucket, Change], ...],
     exempt: tuple[str, ...],
@@ -114,7 +89,7 @@ def test_idle_hours_and_their_value_by_hand(
     list_usd: str | None,
     counted: str | None,
 ) -> None:
-    """Four GPUs at 40% for nine hours, or vCPUs at half."""
+    """Idle hours and their value, worked out by hand."""
     on_gpus = of.groups[0].instance_type == GPUS
     minutes = int(of.elapsed_s or 0) // 60
     measured = at_forty(of) if on_gpus else flat(of, minutes, cpu=50)
@@ -126,6 +101,158 @@ def test_idle_hours_and_their_value_by_hand(
     assert [None if value is None else round(value, 4) for value in found] == [
         None if value is None else Decimal(value) for value in expected
     ]
+
+
+def test_the_example_of_the_docstring_holds() -> None:
+    """The docstring's example: 40 GPU-hours paid, 14.4 worked, 25.6 idle: $30.72 of $48."""
+    assert_idle_capacity(
+        of=ten_hours(),
+        findings=(),
+        exempt=(),
+        paid="40",
+        idle="25.6",
+        list_usd="30.72",
+        counted="0",
+    )
+
+
+def test_half_the_download_is_counted() -> None:
+    assert_idle_capacity(
+        of=ten_hours(),
+        findings=(HALF_THE_DOWNLOAD,),
+        exempt=(),
+        paid="40",
+        idle="25.6",
+        list_usd="30.72",
+        counted="2.40",
+    )
+
+
+def test_half_the_download_and_a_cheaper_type_are_counted_up_to_the_idle_capacity() -> None:
+    assert_idle_capacity(
+        of=ten_hours(),
+        findings=(HALF_THE_DOWNLOAD, CHEAPER),
+        exempt=(),
+        paid="40",
+        idle="25.6",
+        list_usd="30.72",
+        counted="30.72",
+    )
+
+
+def test_a_lost_run_is_counted_up_to_the_idle_capacity() -> None:
+    assert_idle_capacity(
+        of=ten_hours(),
+        findings=((LOST, DropRun()),),
+        exempt=(),
+        paid="40",
+        idle="25.6",
+        list_usd="30.72",
+        counted="30.72",
+    )
+
+
+def test_possible_dollars_are_in_neither_sum() -> None:
+    # possible and exempt dollars are in neither sum
+    assert_idle_capacity(
+        of=ten_hours(),
+        findings=((Bucket.POSSIBLE, HALF_THE_DOWNLOAD[1]),),
+        exempt=(),
+        paid="40",
+        idle="25.6",
+        list_usd="30.72",
+        counted="0",
+    )
+
+
+def test_exempt_dollars_are_in_neither_sum() -> None:
+    assert_idle_capacity(
+        of=ten_hours(),
+        findings=(HALF_THE_DOWNLOAD,),
+        exempt=("r0",),
+        paid="40",
+        idle="25.6",
+        list_usd="30.72",
+        counted="0",
+    )
+
+
+def test_another_purchase_takes_only_the_idle_share() -> None:
+    """40% fewer seconds, 0.4 x $30.72."""
+    assert_idle_capacity(
+        of=ten_hours(),
+        findings=((AVOIDABLE, SetPurchase(Decimal("0.6"))),),
+        exempt=(),
+        paid="40",
+        idle="25.6",
+        list_usd="30.72",
+        counted="12.288",
+    )
+
+
+def test_spot_pays_its_billable_seconds_a_third_of_the_hours_at_the_same_rate() -> None:
+    # spot pays its billable seconds: a third of the hours, at the same rate; else all of them
+    assert_idle_capacity(
+        of=ten_hours(purchase=SPOT, billable_s=Decimal(12000)),
+        findings=(),
+        exempt=(),
+        paid="13.3333",
+        idle="8.5333",
+        list_usd="10.24",
+        counted="0",
+    )
+
+
+def test_spot_without_billable_seconds_pays_all_hours() -> None:
+    assert_idle_capacity(
+        of=ten_hours(purchase=SPOT, billable_s=None),
+        findings=(),
+        exempt=(),
+        paid="40",
+        idle="25.6",
+        list_usd="30.72",
+        counted="0",
+    )
+
+
+def test_prepaid_capacity_is_worth_its_on_demand_price() -> None:
+    """Prepaid capacity is worth its on-demand price, and as its bill is 0 nothing is counted."""
+    # prepaid capacity is worth its on-demand price; its bill is 0, so nothing is counted
+    assert_idle_capacity(
+        of=ten_hours(purchase=PLAN),
+        findings=(HALF_THE_DOWNLOAD,),
+        exempt=(),
+        paid="40",
+        idle="25.6",
+        list_usd="30.72",
+        counted="0",
+    )
+
+
+def test_storage_and_warm_pools_are_no_device_hours() -> None:
+    # storage and warm pools are no device hours: their savings are in other lines
+    assert_idle_capacity(
+        of=with_pool(),
+        findings=(POOL, VOLUME),
+        exempt=(),
+        paid="40",
+        idle="20",
+        list_usd="1.15",
+        counted="0",
+    )
+
+
+def test_an_unpriced_type_has_hours_without_dollars() -> None:
+    # an unpriced type has hours without dollars: unknown is not 0
+    assert_idle_capacity(
+        of=ran(3600, "ml.unpriced.xlarge"),
+        findings=(),
+        exempt=(),
+        paid="4",
+        idle="2",
+        list_usd=None,
+        counted=None,
+    )
 
 
 def test_eight_hosts_at_a_quarter_of_their_gpus_have_three_quarters_of_the_bill_idle() -> None:
@@ -160,11 +287,14 @@ def _trainium(of: Job) -> Measurements:
         (ten_hours(), usage, "no points"),
         (ten_hours(), _trainium, "CloudWatch records no use of it"),
         (ten_hours(free="a built-in rule"), at_forty, "AWS does not bill it (a built-in rule)"),
-        (ten_hours(status="InProgress"), at_forty,
-         "the job has not ended (status InProgress): its cost is not final"),
+        (
+            ten_hours(status="InProgress"),
+            at_forty,
+            "the job has not ended (status InProgress): its cost is not final",
+        ),
         (ran(3600, "ml.new.large"), usage, "ml.new.large is not in the catalogue"),
     ],
-)  # fmt: skip
+)
 def test_where_there_is_no_figure_the_reason_is_said(of: Job, measured: Any, why: str) -> None:
     """Never 0 for what is not known."""
     missing = figure_of(of, measured(of))

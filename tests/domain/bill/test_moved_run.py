@@ -122,45 +122,133 @@ def test_what_does_not_shrink_holds_recorded_or_not(word: str, constraint: Const
 M5, SMALL_M5 = instance_type("ml.m5.4xlarge", 16, 64), instance_type("ml.m5.xlarge", 4, 16)
 
 
-@pytest.mark.parametrize(
-    ("today", "changes", "percent", "constraint", "says"),
-    [
-        # what is certainly broken comes before what was not recorded
-        (M5, {}, {"memory": -1, "cpu": 90}, Constraint.VCPU,
-         "vCPU: 17.3 needed with headroom, 4 offered"),
-        (M5, {}, {"memory": 60}, Constraint.MEMORY,
-         "host memory: 46.1 GiB needed with headroom, 16 GiB offered"),
-        (M5, {}, {"memory": -1}, Constraint.NOT_RECORDED,
-         "the host memory used is not known (no points)"),
-        (M5, {"accelerator": "neuron"}, {}, Constraint.ACCELERATOR,
-         "ml.m5.xlarge has no GPU and needs other code"),
-        (M5, {"legacy": True, "family": "old"}, {}, Constraint.GENERATION,
-         "old is an older generation than m5"),
-        (replace(M5, legacy=True), {"legacy": True}, {}, None, ""),
-        (M5, {"family": "m4"}, {}, Constraint.GENERATION,
-         "a vCPU of m4 is older than one of m5, and may be slower"),
-        (replace(M5, family="c"), {"family": "t3"}, {}, Constraint.VCPU,
-         "t3 is burstable or flexible: its full vCPU is not guaranteed"),
-        (M5, {"family": "m7i-flex"}, {}, Constraint.VCPU,
-         "m7i-flex is burstable or flexible: its full vCPU is not guaranteed"),
-        # a local disk is faster than EBS, and gone with the instance
-        (M5, {"ebs_billed": False, "family": "m5d"}, {}, Constraint.STORAGE,
-         "m5 and m5d keep data on different kinds of disk"),
-        (M5, {"ebs_billed": None, "family": "m5d"}, {}, Constraint.STORAGE,
-         "whether m5 and m5d keep data alike is not known"),
-    ],
-)  # fmt: skip
-def test_a_cpu_run_is_refused_by_what_binds(
+def assert_first_constraint(
+    *,
     today: InstanceType,
     changes: dict[str, Any],
     percent: dict[str, float],
     constraint: Constraint | None,
     says: str,
 ) -> None:
-    """The first constraint, with its numbers."""
+    """A CPU run is refused by the first constraint that binds, with its numbers."""
     other = replace(SMALL_M5, **changes)
     found = not_held(moved(today, other, need_of(today, **percent)))
     assert (found and found.constraint, found.reason if found else "") == (constraint, says)
+
+
+def test_what_is_certainly_broken_comes_before_what_was_not_recorded() -> None:
+    assert_first_constraint(
+        today=M5,
+        changes={},
+        percent={"memory": -1, "cpu": 90},
+        constraint=Constraint.VCPU,
+        says="vCPU: 17.3 needed with headroom, 4 offered",
+    )
+
+
+def test_too_little_memory() -> None:
+    """Too little memory."""
+    assert_first_constraint(
+        today=M5,
+        changes={},
+        percent={"memory": 60},
+        constraint=Constraint.MEMORY,
+        says="host memory: 46.1 GiB needed with headroom, 16 GiB offered",
+    )
+
+
+def test_memory_that_was_not_recorded() -> None:
+    assert_first_constraint(
+        today=M5,
+        changes={},
+        percent={"memory": -1},
+        constraint=Constraint.NOT_RECORDED,
+        says="the host memory used is not known (no points)",
+    )
+
+
+def test_an_accelerator_needs_other_code() -> None:
+    assert_first_constraint(
+        today=M5,
+        changes={"accelerator": "neuron"},
+        percent={},
+        constraint=Constraint.ACCELERATOR,
+        says="ml.m5.xlarge has no GPU and needs other code",
+    )
+
+
+def test_an_older_generation() -> None:
+    """An older generation."""
+    assert_first_constraint(
+        today=M5,
+        changes={"legacy": True, "family": "old"},
+        percent={},
+        constraint=Constraint.GENERATION,
+        says="old is an older generation than m5",
+    )
+
+
+def test_from_one_old_generation_to_another() -> None:
+    assert_first_constraint(
+        today=replace(M5, legacy=True),
+        changes={"legacy": True},
+        percent={},
+        constraint=None,
+        says="",
+    )
+
+
+def test_an_older_vcpu() -> None:
+    """An older vCPU."""
+    assert_first_constraint(
+        today=M5,
+        changes={"family": "m4"},
+        percent={},
+        constraint=Constraint.GENERATION,
+        says="a vCPU of m4 is older than one of m5, and may be slower",
+    )
+
+
+def test_a_burstable_type() -> None:
+    """A burstable type."""
+    assert_first_constraint(
+        today=replace(M5, family="c"),
+        changes={"family": "t3"},
+        percent={},
+        constraint=Constraint.VCPU,
+        says="t3 is burstable or flexible: its full vCPU is not guaranteed",
+    )
+
+
+def test_a_flexible_type() -> None:
+    """A flexible type."""
+    assert_first_constraint(
+        today=M5,
+        changes={"family": "m7i-flex"},
+        percent={},
+        constraint=Constraint.VCPU,
+        says="m7i-flex is burstable or flexible: its full vCPU is not guaranteed",
+    )
+
+
+def test_a_local_disk_is_faster_than_ebs_and_gone_with_the_instance() -> None:
+    assert_first_constraint(
+        today=M5,
+        changes={"ebs_billed": False, "family": "m5d"},
+        percent={},
+        constraint=Constraint.STORAGE,
+        says="m5 and m5d keep data on different kinds of disk",
+    )
+
+
+def test_nobody_knows_on_which_disk_the_other_type_keeps_data() -> None:
+    assert_first_constraint(
+        today=M5,
+        changes={"ebs_billed": None, "family": "m5d"},
+        percent={},
+        constraint=Constraint.STORAGE,
+        says="whether m5 and m5d keep data alike is not known",
+    )
 
 
 NO_GPU = instance_type("ml.m5.12xlarge", 48, 192)
@@ -346,84 +434,98 @@ def with_sheet(row: InstanceType, *figures: int) -> InstanceType:
     return replace(row, gpu_peaks=sheet(*figures))
 
 
-@pytest.mark.parametrize(
-    ("today", "other", "hints", "says"),
-    [
-        # no throughput tells how long FlashAttention takes where it does not run
-        (machine(1, "A10G"), machine(1, "T4"), {"flash_attention": True},
-         "the run uses FlashAttention: the T4 is too old for it"),
-        # data sheets stand beside the refusal; they are no ratio
-        (machine(1), machine(1, "D"), {},
-         ("no training work measured on both S and D in 16-bit or FP32 is known; "
-         "the precision of the run is not known")),
-        (with_sheet(machine(1), 20, 80, 600), with_sheet(machine(1, "D"), 10, 40, 300), {},
-         ("no training work measured on both S and D in 16-bit or FP32 is known; the precision of "
-         "the run is not known (data sheets: 80 and 40 TFLOPS in 16 bits, 600 and 300 GB/s)")),
-        # each class that the run may be in must be measured
-        (machine(1, ratios=half(precision=Precision.HALF)), machine(1, "W"), {},
-         ("no training work measured on both S and W in FP32 is known; "
-         "the precision of the run is not known")),
-        (machine(1, ratios=half(precision=Precision.HALF)), machine(1, "W"),
-         {"mixed_precision": True, "fp8": True},
-         "no training work measured on both S and W in fp8 is known"),
-        # nobody knows how far the next work lies from one
-        (machine(1, ratios=tuple(replace(row, works=1) for row in half())), machine(1, "W"), {},
-         ("only one work was measured on both S and W in 16-bit or FP32, which is no range; "
-         "the precision of the run is not known")),
-        # an A100 of 40 GiB has three quarters of the bandwidth of one of 80, and nobody compared
-        (with_sheet(machine(1, gib=80), 20, 300, 2039), with_sheet(machine(1, gib=40), 20, 300,
-         1555), {}, "no training work measured on both S with 40 and 80 GiB is known"),
-    ],
-)  # fmt: skip
-def test_a_gpu_that_nobody_measured_is_no_measure_of_another(
-    today: InstanceType, other: InstanceType, hints: dict[str, bool], says: str
+def assert_no_ratio(
+    *, today: InstanceType, other: InstanceType, hints: dict[str, bool], says: str
 ) -> None:
-    """However little the run uses it."""
+    """A GPU that nobody measured is no measure of another, however little the run uses it."""
     found = refused(today, other, 10, **hints)
     assert (found.constraint, found.reason) == (Constraint.GPU_MODEL, says)
+
+
+def test_no_throughput_tells_how_long_flashattention_takes_where_it_does_not_run() -> None:
+    assert_no_ratio(
+        today=machine(1, "A10G"),
+        other=machine(1, "T4"),
+        hints={"flash_attention": True},
+        says="the run uses FlashAttention: the T4 is too old for it",
+    )
+
+
+def test_without_a_measured_ratio_and_without_data_sheets() -> None:
+    # data sheets stand beside the refusal; they are no ratio
+    assert_no_ratio(
+        today=machine(1),
+        other=machine(1, "D"),
+        hints={},
+        says=(
+            "no training work measured on both S and D in 16-bit or FP32 is known; "
+            "the precision of the run is not known"
+        ),
+    )
+
+
+def test_data_sheets_stand_beside_the_refusal_as_they_are_no_ratio() -> None:
+    assert_no_ratio(
+        today=with_sheet(machine(1), 20, 80, 600),
+        other=with_sheet(machine(1, "D"), 10, 40, 300),
+        hints={},
+        says=(
+            "no training work measured on both S and D in 16-bit or FP32 is known; the "
+            "precision of "
+            "the run is not known (data sheets: 80 and 40 TFLOPS in 16 bits, 600 and 300 GB/s)"
+        ),
+    )
+
+
+def test_fp32_was_not_measured_and_the_run_may_be_in_it() -> None:
+    # each class that the run may be in must be measured
+    assert_no_ratio(
+        today=machine(1, ratios=half(precision=Precision.HALF)),
+        other=machine(1, "W"),
+        hints={},
+        says=(
+            "no training work measured on both S and W in FP32 is known; "
+            "the precision of the run is not known"
+        ),
+    )
+
+
+def test_fp8_was_not_measured_and_the_run_is_in_it() -> None:
+    assert_no_ratio(
+        today=machine(1, ratios=half(precision=Precision.HALF)),
+        other=machine(1, "W"),
+        hints={"mixed_precision": True, "fp8": True},
+        says="no training work measured on both S and W in fp8 is known",
+    )
+
+
+def test_nobody_knows_how_far_the_next_work_lies_from_one() -> None:
+    assert_no_ratio(
+        today=machine(1, ratios=tuple(replace(row, works=1) for row in half())),
+        other=machine(1, "W"),
+        hints={},
+        says=(
+            "only one work was measured on both S and W in 16-bit or FP32, which is no range; "
+            "the precision of the run is not known"
+        ),
+    )
+
+
+def test_an_a100_of_40_gib_has_three_quarters_of_the_bandwidth_of_one_of_80() -> None:
+    """An A100 of 40 GiB has three quarters of the bandwidth of one of 80, and nobody compared."""
+    assert_no_ratio(
+        today=with_sheet(machine(1, gib=80), 20, 300, 2039),
+        other=with_sheet(machine(1, gib=40), 20, 300, 1555),
+        hints={},
+        says="no training work measured on both S with 40 and 80 GiB is known",
+    )
 
 
 OF_K80 = (GpuRatio("T4", "K80", Precision.FP32, Decimal(2), Decimal(3), works=14),)
 
 
-@pytest.mark.parametrize(
-    ("today", "other", "busy", "hints", "counted", "best", "says"),
-    [
-        # 16 bits alone were measured: enough for a run that shows signs of them
-        (machine(1, ratios=half(precision=Precision.HALF)), machine(1, "W"), 50,
-         {"mixed_precision": True}, "1.5", "1",
-         f"{RANGE.format('2.00', 3)} (16-bit); the GPU was busy for 50% of the time."),
-        # a K80 computes in FP32, whatever its run shows
-        (machine(1, "K80", ratios=OF_K80), machine(1, "T4"), 50, {}, "1", "0.75",
-         ("T4 took 0.33 to 0.50 times as long as K80 on 14 measured training workloads (FP32); the "
-         "GPU was busy for 50% of the time. A faster GPU is counted as no faster: what else the "
-         "run waits for is not known.")),
-        # data sheets of 60 against 10 TFLOPS, where at most twice was measured, are a doubt
-        (with_sheet(machine(1), 60, 500, 600), with_sheet(machine(1, "W"), 10, 400, 500), 50, {},
-         "1.5", "1",
-         (f"{RANGE.format('2.00', 6)} {WIDEST}; the GPU was busy for 50% of the time. In FP32 "
-         "without TF32 nothing was measured, and it may take longer still: by data sheet S and W "
-         "do 60 and 10 TFLOPS.")),
-        (with_sheet(machine(1), 60, 500, 600), with_sheet(machine(1, "W"), 40, 400, 500), 50, {},
-         "1.5", "1", f"{RANGE.format('2.00', 6)} {WIDEST}; the GPU was busy for 50% of the time."),
-        (with_sheet(machine(1, gib=40), 20, 300, 1555), with_sheet(machine(1, gib=80), 20, 300,
-         2039), 10, {}, "1", "1", ("Its S has 80 GiB of memory, today's has 40 GiB; the GPU was "
-         "busy for 10% of the time.")),
-        (machine(4), machine(1), 20, {}, "1.6", "1", ("The work of 4 GPUs takes turns on one; the "
-         "GPUs were busy for 20% of the time on average.")),
-        (machine(4), machine(2), 20, {}, "1.2", "1", ("The work of 4 GPUs takes turns on 2, spread "
-         "evenly; the GPUs were busy for 20% of the time on average.")),
-        (machine(4), machine(1), 23.75, {}, "1", "1", ("The 4 GPUs together never did more than "
-         "one GPU can, and often as much: one of them did the work; the GPUs were busy for 24% of "
-         "the time on average.")),
-        (machine(4), machine(4), 20, {}, "1", "1",
-         "Assumes the same run time: the new type covers peak use plus 20%."),
-        (machine(1), instance_type("ml.c5.12xlarge", 48, 192), 0, {}, "1", "1",
-         ("Assumes the same run time: the GPU did nothing, and the new type covers peak use plus "
-         "20% (a vCPU of c5 counts as one of s16).")),
-    ],
-)  # fmt: skip
-def test_the_run_time_is_said_with_its_reason(
+def assert_run_time(
+    *,
     today: InstanceType,
     other: InstanceType,
     busy: float,
@@ -432,11 +534,158 @@ def test_the_run_time_is_said_with_its_reason(
     best: str,
     says: str,
 ) -> None:
-    """As the owner reads it."""
+    """The run time on the other type and its reason, as the owner reads it."""
     found = moved(today, other, need_of(today, gpu=busy), **hints).takes()
     assert isinstance(found, Duration), found
     assert (found.counted, found.best) == (Decimal(counted), Decimal(best))
     assert found.because == says
+
+
+def test_16_bits_alone_were_measured_enough_for_a_run_that_shows_signs_of_them() -> None:
+    assert_run_time(
+        today=machine(1, ratios=half(precision=Precision.HALF)),
+        other=machine(1, "W"),
+        busy=50,
+        hints={"mixed_precision": True},
+        counted="1.5",
+        best="1",
+        says=(f"{RANGE.format('2.00', 3)} (16-bit); the GPU was busy for 50% of the time."),
+    )
+
+
+def test_a_k80_computes_in_fp32_whatever_its_run_shows() -> None:
+    assert_run_time(
+        today=machine(1, "K80", ratios=OF_K80),
+        other=machine(1, "T4"),
+        busy=50,
+        hints={},
+        counted="1",
+        best="0.75",
+        says=(
+            "T4 took 0.33 to 0.50 times as long as K80 on 14 measured training workloads "
+            "(FP32); the "
+            "GPU was busy for 50% of the time. A faster GPU is counted as no faster: what else the "
+            "run waits for is not known."
+        ),
+    )
+
+
+def test_data_sheets_of_60_against_10_tflops() -> None:
+    """Data sheets of 60 against 10 TFLOPS, where at most twice was measured, are a doubt."""
+    assert_run_time(
+        today=with_sheet(machine(1), 60, 500, 600),
+        other=with_sheet(machine(1, "W"), 10, 400, 500),
+        busy=50,
+        hints={},
+        counted="1.5",
+        best="1",
+        says=(
+            f"{RANGE.format('2.00', 6)} {WIDEST}; the GPU was busy for 50% of the time. In FP32 "
+            "without TF32 nothing was measured, and it may take longer still: by data "
+            "sheet S and W "
+            "do 60 and 10 TFLOPS."
+        ),
+    )
+
+
+def test_data_sheets_within_what_was_measured_raise_no_doubt() -> None:
+    assert_run_time(
+        today=with_sheet(machine(1), 60, 500, 600),
+        other=with_sheet(machine(1, "W"), 40, 400, 500),
+        busy=50,
+        hints={},
+        counted="1.5",
+        best="1",
+        says=(f"{RANGE.format('2.00', 6)} {WIDEST}; the GPU was busy for 50% of the time."),
+    )
+
+
+def test_the_same_gpu_with_twice_the_memory() -> None:
+    assert_run_time(
+        today=with_sheet(machine(1, gib=40), 20, 300, 1555),
+        other=with_sheet(machine(1, gib=80), 20, 300, 2039),
+        busy=10,
+        hints={},
+        counted="1",
+        best="1",
+        says=(
+            "Its S has 80 GiB of memory, today's has 40 GiB; the GPU was busy for 10% of the time."
+        ),
+    )
+
+
+def test_the_work_of_four_gpus_on_one() -> None:
+    assert_run_time(
+        today=machine(4),
+        other=machine(1),
+        busy=20,
+        hints={},
+        counted="1.6",
+        best="1",
+        says=(
+            "The work of 4 GPUs takes turns on one; the "
+            "GPUs were busy for 20% of the time on average."
+        ),
+    )
+
+
+def test_the_work_of_four_gpus_on_two() -> None:
+    assert_run_time(
+        today=machine(4),
+        other=machine(2),
+        busy=20,
+        hints={},
+        counted="1.2",
+        best="1",
+        says=(
+            "The work of 4 GPUs takes turns on 2, spread "
+            "evenly; the GPUs were busy for 20% of the time on average."
+        ),
+    )
+
+
+def test_one_of_four_gpus_did_the_work() -> None:
+    assert_run_time(
+        today=machine(4),
+        other=machine(1),
+        busy=23.75,
+        hints={},
+        counted="1",
+        best="1",
+        says=(
+            "The 4 GPUs together never did more than "
+            "one GPU can, and often as much: one of them did the work; the GPUs were busy "
+            "for 24% of "
+            "the time on average."
+        ),
+    )
+
+
+def test_as_many_gpus_of_the_same_model() -> None:
+    assert_run_time(
+        today=machine(4),
+        other=machine(4),
+        busy=20,
+        hints={},
+        counted="1",
+        best="1",
+        says="Assumes the same run time: the new type covers peak use plus 20%.",
+    )
+
+
+def test_a_cpu_type_for_a_gpu_that_did_nothing() -> None:
+    assert_run_time(
+        today=machine(1),
+        other=instance_type("ml.c5.12xlarge", 48, 192),
+        busy=0,
+        hints={},
+        counted="1",
+        best="1",
+        says=(
+            "Assumes the same run time: the GPU did nothing, and the new type covers peak use plus "
+            "20% (a vCPU of c5 counts as one of s16)."
+        ),
+    )
 
 
 percents = st.floats(1.1, 100)

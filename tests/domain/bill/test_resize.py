@@ -128,32 +128,123 @@ def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
     ("run", "use", "name", "constraint"),
     [
         # what the run needs (test_moved_run has each resource), and what is sold
-        (ONE_GPU, LITTLE | {"gpu_memory": 30}, "ml.tiny.2xlarge", Constraint.GPU_MEMORY),
-        (ONE_GPU, LITTLE, "ml.dark.2xlarge", Constraint.GPU_MODEL),
-        (ONE_GPU, LITTLE, "ml.trn.xlarge", Constraint.ACCELERATOR),
-        (ONE_GPU, LITTLE, "ml.unpriced.xlarge", Constraint.BILL),
+        pytest.param(
+            ONE_GPU,
+            LITTLE | {"gpu_memory": 30},
+            "ml.tiny.2xlarge",
+            Constraint.GPU_MEMORY,
+            id="too little GPU memory",
+        ),
+        pytest.param(
+            ONE_GPU,
+            LITTLE,
+            "ml.dark.2xlarge",
+            Constraint.GPU_MODEL,
+            id="a GPU whose speed nobody knows",
+        ),
+        pytest.param(
+            ONE_GPU,
+            LITTLE,
+            "ml.trn.xlarge",
+            Constraint.ACCELERATOR,
+            id="another kind of accelerator",
+        ),
+        pytest.param(
+            ONE_GPU, LITTLE, "ml.unpriced.xlarge", Constraint.BILL, id="a type without a price"
+        ),
         # neither host memory nor GPU memory was recorded: types with as much of each hold them
-        (ONE_GPU, {"cpu": 10, "gpu": 10}, "ml.small.2xlarge", None),
-        (ONE_GPU, {"cpu": 10, "gpu": 10}, "ml.small.xlarge", Constraint.NOT_RECORDED),
+        pytest.param(
+            ONE_GPU,
+            {"cpu": 10, "gpu": 10},
+            "ml.small.2xlarge",
+            None,
+            id="neither memory was recorded, and the other type has as much of each",
+        ),
+        pytest.param(
+            ONE_GPU,
+            {"cpu": 10, "gpu": 10},
+            "ml.small.xlarge",
+            Constraint.NOT_RECORDED,
+            id="neither memory was recorded, and the other type has less",
+        ),
         # one GPU holds four at 25%, one after the other; at 26% it would take twice as long
-        (FOUR_GPUS, ALMOST_NONE | {"gpu": 25, "gpu_memory": 2}, "ml.big.xlarge", None),
-        (FOUR_GPUS, ALMOST_NONE | {"gpu": 26, "gpu_memory": 2}, "ml.big.xlarge", Constraint.GPUS),
+        pytest.param(
+            FOUR_GPUS,
+            ALMOST_NONE | {"gpu": 25, "gpu_memory": 2},
+            "ml.big.xlarge",
+            None,
+            id="one GPU does the work of four at 25%, one after the other",
+        ),
+        pytest.param(
+            FOUR_GPUS,
+            ALMOST_NONE | {"gpu": 26, "gpu_memory": 2},
+            "ml.big.xlarge",
+            Constraint.GPUS,
+            id="at 26% one GPU would take twice as long",
+        ),
         # several instances that may exchange data stay with their GPU; a transform's never do
-        (ran(3600, "ml.big.xlarge", 2, kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600))),
-         LITTLE | {"gpu": 10}, "ml.small.2xlarge", None),
-        (ran(3600, "ml.big.xlarge", 2), LITTLE | {"gpu": 10}, "ml.small.2xlarge",
-         Constraint.GPU_MODEL),
-        (ran(3600, "ml.c.4xlarge", kind=JobKind.PROCESSING, phases=phases(("Processing", 3600))),
-         ALMOST_NONE, "ml.training.xlarge", Constraint.NOT_OFFERED),
+        pytest.param(
+            ran(
+                3600, "ml.big.xlarge", 2, kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600))
+            ),
+            LITTLE | {"gpu": 10},
+            "ml.small.2xlarge",
+            None,
+            id="a transform's instances exchange no data",
+        ),
+        pytest.param(
+            ran(3600, "ml.big.xlarge", 2),
+            LITTLE | {"gpu": 10},
+            "ml.small.2xlarge",
+            Constraint.GPU_MODEL,
+            id="several instances that may exchange data stay with their GPU",
+        ),
+        pytest.param(
+            ran(3600, "ml.c.4xlarge", kind=JobKind.PROCESSING, phases=phases(("Processing", 3600))),
+            ALMOST_NONE,
+            "ml.training.xlarge",
+            Constraint.NOT_OFFERED,
+            id="a type that is not offered for processing",
+        ),
         # whether ml.odd.xlarge has a volume, and a line on the bill, is not known
-        (ran(3600, "ml.big.xlarge"), ALMOST_NONE | {"gpu": 0}, "ml.odd.xlarge", Constraint.BILL),
-        (CPU, ALMOST_NONE, "ml.odd.xlarge", Constraint.STORAGE),
-        (CPU, ALMOST_NONE, "ml.c-flex.xlarge", Constraint.VCPU),
+        pytest.param(
+            ran(3600, "ml.big.xlarge"),
+            ALMOST_NONE | {"gpu": 0},
+            "ml.odd.xlarge",
+            Constraint.BILL,
+            id="whether a GPU type has a volume on the bill is not known",
+        ),
+        pytest.param(
+            CPU,
+            ALMOST_NONE,
+            "ml.odd.xlarge",
+            Constraint.STORAGE,
+            id="whether a CPU type has a volume is not known",
+        ),
+        pytest.param(
+            CPU,
+            ALMOST_NONE,
+            "ml.c-flex.xlarge",
+            Constraint.VCPU,
+            id="a flexible type promises no full vCPU",
+        ),
         # all 8 vCPU busy: 8 hold it as well as today, 4 do not
-        (ran(3600, "ml.c.2xlarge"), {"cpu": 100, "memory": 50}, "ml.other.2xlarge", None),
-        (ran(3600, "ml.c.2xlarge"), {"cpu": 100, "memory": 50}, "ml.c.xlarge", Constraint.VCPU),
+        pytest.param(
+            ran(3600, "ml.c.2xlarge"),
+            {"cpu": 100, "memory": 50},
+            "ml.other.2xlarge",
+            None,
+            id="all 8 vCPUs busy, and as many on the other type",
+        ),
+        pytest.param(
+            ran(3600, "ml.c.2xlarge"),
+            {"cpu": 100, "memory": 50},
+            "ml.c.xlarge",
+            Constraint.VCPU,
+            id="all 8 vCPUs busy, and 4 on the other type",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_type_is_refused_by_what_binds(
     run: Job, use: dict[str, float], name: str, constraint: Constraint | None
 ) -> None:
@@ -181,44 +272,8 @@ SPOT = ran(3600, "ml.big.xlarge", volume_gb=0, purchase=Purchase.SPOT, billable_
 BOTH = (InstanceGroup("ml.c.4xlarge", 1, "a"), InstanceGroup("ml.c.4xlarge", 1, "b"))
 
 
-@pytest.mark.parametrize(
-    ("run", "use", "name", "counted", "best", "usd", "saves", "at_best", "break_even"),
-    [
-        # the same GPU takes as long
-        (ONE_GPU, LITTLE, "ml.big.2xlarge", "1", "1", "2.50", "-0.50", None, None),
-        # 4 GPUs at 20% on one of them: 1 + 0.2 x 3 times $2.00 of $8.00, or once
-        (FOUR_GPUS, ALMOST_NONE | {"gpu": 20, "gpu_memory": 5}, "ml.big.xlarge",
-         "1.6", "1", "3.20", "4.80", "6", "4"),
-        # up to 5 times; busy for a fifth of the time: 1 + 0.2 x 4 times $0.80; $2.00 buys 2.5 hours
-        (ONE_GPU, LITTLE | {"gpu": 20}, "ml.small.2xlarge",
-         "1.8", "1", "1.44", "0.56", "1.20", "2.5"),
-        # a stronger GPU is no faster: half the time at worst, 1 + 0.5 x (0.5 - 1), is the best end
-        (ran(3600, "ml.small.2xlarge", volume_gb=0), LITTLE, "ml.big.xlarge",
-         "1", "0.75", "2.00", "-1.20", "-0.70", "0.4"),
-        # four copies at 10% each: 1 + 0.1 x 4
-        (replace(FOUR_GPUS, hints=Hints(distribution="horovod")),
-         ALMOST_NONE | {"gpu": 10, "gpu_memory": 2}, "ml.small.12xlarge",
-         "1.4", "1", "5.60", "2.40", "4.00", "2"),
-        # another GPU needs the recorded vCPUs and not today's: 10% of 8 are 1 with headroom
-        (ONE_GPU, LITTLE | {"gpu": 10}, "ml.small.xlarge",
-         "1.4", "1", "0.70", "1.30", "1.50", "4"),
-        # on spot, 1,200 of 3,600 s billed: 1.8 times as long is 2,160 billed seconds
-        (SPOT, LITTLE | {"gpu": 20}, "ml.small.2xlarge",
-         "1.8", "1", "0.48", "0.1867", "0.40", "2.5"),
-        # a training plan saves no cash: another type is bought on demand beside it
-        (replace(ONE_GPU, purchase=Purchase.TRAINING_PLAN), LITTLE | {"gpu": 10},
-         "ml.small.2xlarge", "1.4", "1", "1.12", "-1.12", "-0.80", "0"),
-        # two groups of one type are changed together
-        (ran(3600, groups=BOTH, volume_gb=0), {"cpu": 1, "memory": 2}, "ml.c.xlarge",
-         "1", "1", "0.40", "1.20", None, None),
-        # without today's price, or billed seconds, there is a cost or an advice and no saving
-        (ran(3600, "ml.unpriced.xlarge", volume_gb=0), ALMOST_NONE, "ml.c.xlarge",
-         "1", "1", "0.20", None, None, None),
-        (ran(3600, "ml.c.4xlarge", training_s=None, billable_s=None, started_at=None),
-         ALMOST_NONE, "ml.c.xlarge", "1", "1", None, None, None, None),
-    ],
-)  # fmt: skip
-def test_the_slow_end_is_billed_and_the_fast_end_is_shown(
+def assert_bill_on_type(
+    *,
     run: Job,
     use: dict[str, float],
     name: str,
@@ -229,7 +284,7 @@ def test_the_slow_end_is_billed_and_the_fast_end_is_shown(
     at_best: str | None,
     break_even: str | None,
 ) -> None:
-    """By hand, in USD; the break-even is the time that today's bill buys."""
+    """The slow end of the run time is billed, and the fast end is shown."""
     done = tried(run, **use)
     one = on(name, done)
     assert one.takes is not None
@@ -242,19 +297,206 @@ def test_the_slow_end_is_billed_and_the_fast_end_is_shown(
     ]
 
 
+def test_the_same_gpu_takes_as_long() -> None:
+    assert_bill_on_type(
+        run=ONE_GPU,
+        use=LITTLE,
+        name="ml.big.2xlarge",
+        counted="1",
+        best="1",
+        usd="2.50",
+        saves="-0.50",
+        at_best=None,
+        break_even=None,
+    )
+
+
+def test_one_gpu_takes_the_work_of_four_at_20_percent_one_after_the_other() -> None:
+    """4 GPUs at 20% on one of them: 1 + 0.2 x 3 times $2.00 of $8.00, or once."""
+    assert_bill_on_type(
+        run=FOUR_GPUS,
+        use=ALMOST_NONE | {"gpu": 20, "gpu_memory": 5},
+        name="ml.big.xlarge",
+        counted="1.6",
+        best="1",
+        usd="3.20",
+        saves="4.80",
+        at_best="6",
+        break_even="4",
+    )
+
+
+def test_a_gpu_of_a_fifth_of_the_speed_slows_the_busy_fifth_of_the_time() -> None:
+    """Up to 5 times as long: 1 + 0.2 x 4 times $0.80; $2.00 buys 2.5 hours."""
+    assert_bill_on_type(
+        run=ONE_GPU,
+        use=LITTLE | {"gpu": 20},
+        name="ml.small.2xlarge",
+        counted="1.8",
+        best="1",
+        usd="1.44",
+        saves="0.56",
+        at_best="1.20",
+        break_even="2.5",
+    )
+
+
+def test_a_stronger_gpu_is_no_faster() -> None:
+    """Half the time at worst, 1 + 0.5 x (0.5 - 1), is the best end."""
+    assert_bill_on_type(
+        run=ran(3600, "ml.small.2xlarge", volume_gb=0),
+        use=LITTLE,
+        name="ml.big.xlarge",
+        counted="1",
+        best="0.75",
+        usd="2.00",
+        saves="-1.20",
+        at_best="-0.70",
+        break_even="0.4",
+    )
+
+
+def test_four_copies_slow_down_by_their_busy_share() -> None:
+    """Four copies at 10% each: 1 + 0.1 x 4."""
+    assert_bill_on_type(
+        run=replace(FOUR_GPUS, hints=Hints(distribution="horovod")),
+        use=ALMOST_NONE | {"gpu": 10, "gpu_memory": 2},
+        name="ml.small.12xlarge",
+        counted="1.4",
+        best="1",
+        usd="5.60",
+        saves="2.40",
+        at_best="4.00",
+        break_even="2",
+    )
+
+
+def test_another_gpu_needs_the_recorded_vcpus_and_not_todays() -> None:
+    """10% of 8 are 1 with headroom."""
+    assert_bill_on_type(
+        run=ONE_GPU,
+        use=LITTLE | {"gpu": 10},
+        name="ml.small.xlarge",
+        counted="1.4",
+        best="1",
+        usd="0.70",
+        saves="1.30",
+        at_best="1.50",
+        break_even="4",
+    )
+
+
+def test_on_spot_the_billed_seconds_grow_with_the_run_time() -> None:
+    """On spot, 1,200 of 3,600 s billed: 1.8 times as long is 2,160 billed seconds."""
+    assert_bill_on_type(
+        run=SPOT,
+        use=LITTLE | {"gpu": 20},
+        name="ml.small.2xlarge",
+        counted="1.8",
+        best="1",
+        usd="0.48",
+        saves="0.1867",
+        at_best="0.40",
+        break_even="2.5",
+    )
+
+
+def test_a_training_plan_saves_no_cash_another_type_is_bought_on_demand_beside_it() -> None:
+    assert_bill_on_type(
+        run=replace(ONE_GPU, purchase=Purchase.TRAINING_PLAN),
+        use=LITTLE | {"gpu": 10},
+        name="ml.small.2xlarge",
+        counted="1.4",
+        best="1",
+        usd="1.12",
+        saves="-1.12",
+        at_best="-0.80",
+        break_even="0",
+    )
+
+
+def test_two_groups_of_one_type_are_changed_together() -> None:
+    assert_bill_on_type(
+        run=ran(3600, groups=BOTH, volume_gb=0),
+        use={"cpu": 1, "memory": 2},
+        name="ml.c.xlarge",
+        counted="1",
+        best="1",
+        usd="0.40",
+        saves="1.20",
+        at_best=None,
+        break_even=None,
+    )
+
+
+def test_without_todays_price_there_is_a_cost_and_no_saving() -> None:
+    # without today's price, or billed seconds, there is a cost or an advice and no saving
+    assert_bill_on_type(
+        run=ran(3600, "ml.unpriced.xlarge", volume_gb=0),
+        use=ALMOST_NONE,
+        name="ml.c.xlarge",
+        counted="1",
+        best="1",
+        usd="0.20",
+        saves=None,
+        at_best=None,
+        break_even=None,
+    )
+
+
+def test_without_billed_seconds_there_is_an_advice_and_no_saving() -> None:
+    assert_bill_on_type(
+        run=ran(3600, "ml.c.4xlarge", training_s=None, billable_s=None, started_at=None),
+        use=ALMOST_NONE,
+        name="ml.c.xlarge",
+        counted="1",
+        best="1",
+        usd=None,
+        saves=None,
+        at_best=None,
+        break_even=None,
+    )
+
+
 @pytest.mark.parametrize(
     ("run", "use", "first"),
     [
         # busy for 10%: 1.4 times $0.80 are $1.12 of $2.00; half the vCPUs would not hold 60%
-        (ONE_GPU, LITTLE | {"cpu": 60, "gpu": 10}, "ml.small.2xlarge"),
-        (ONE_GPU, LITTLE | {"gpu": 10}, "ml.small.xlarge"),
-        # without billed seconds the hourly prices decide
-        (ran(3600, "ml.c.4xlarge", training_s=None, billable_s=None, started_at=None),
-         ALMOST_NONE, "ml.c.xlarge"),
-        (replace(ONE_GPU, purchase=Purchase.TRAINING_PLAN), LITTLE | {"gpu": 10}, None),
-        (ran(3600, "ml.unpriced.xlarge", volume_gb=0), ALMOST_NONE, None),
+        pytest.param(
+            ONE_GPU,
+            LITTLE | {"cpu": 60, "gpu": 10},
+            "ml.small.2xlarge",
+            id=(
+                "with half the vCPUs in use the next smaller type comes first, at 1.4 times "
+                "$0.80 of $2.00"
+            ),
+        ),
+        pytest.param(
+            ONE_GPU,
+            LITTLE | {"gpu": 10},
+            "ml.small.xlarge",
+            id="with few vCPUs in use the smallest type comes first",
+        ),
+        pytest.param(
+            ran(3600, "ml.c.4xlarge", training_s=None, billable_s=None, started_at=None),
+            ALMOST_NONE,
+            "ml.c.xlarge",
+            id="without billed seconds the hourly prices decide",
+        ),
+        pytest.param(
+            replace(ONE_GPU, purchase=Purchase.TRAINING_PLAN),
+            LITTLE | {"gpu": 10},
+            None,
+            id="a training plan saves no cash",
+        ),
+        pytest.param(
+            ran(3600, "ml.unpriced.xlarge", volume_gb=0),
+            ALMOST_NONE,
+            None,
+            id="without today's price nothing is known to save",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_certainly_saves_comes_first(
     run: Job, use: dict[str, float], first: str | None
 ) -> None:
@@ -293,10 +535,17 @@ def test_candidates_come_by_their_bill_and_the_refused_after_them() -> None:
 
 def test_a_transform_job_is_resized_by_whatever_its_hosts_are_called() -> None:
     """Their names are instance ids."""
-    run = ran(3600, "ml.c.4xlarge", kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600)),
-              billable_s=None)  # fmt: skip
-    raw = (series(metric, [value] * 60, host="train/i-0abc")
-           for metric, value in ((Metric.CPU, 40), (Metric.MEMORY, 5)))  # fmt: skip
+    run = ran(
+        3600,
+        "ml.c.4xlarge",
+        kind=JobKind.TRANSFORM,
+        phases=phases(("Transform", 3600)),
+        billable_s=None,
+    )
+    raw = (
+        series(metric, [value] * 60, host="train/i-0abc")
+        for metric, value in ((Metric.CPU, 40), (Metric.MEMORY, 5))
+    )
     done = tried(run, usage(run, *raw, types=TYPES))
     assert done.saves(on("ml.c.xlarge", done)) == Decimal("0.60")
 
@@ -347,14 +596,24 @@ def test_too_few_or_too_coarse_points_are_no_record(
         ({"purchase": Purchase.SERVERLESS}, "serverless"),
         ({"region": None}, "region"),
         ({"groups": ()}, "instance type is not known"),
-        ({"groups": (InstanceGroup("ml.c.xlarge", 1), InstanceGroup("ml.c.2xlarge", 1))},
-         "its instances are of several types"),
+        (
+            {"groups": (InstanceGroup("ml.c.xlarge", 1), InstanceGroup("ml.c.2xlarge", 1))},
+            "its instances are of several types",
+        ),
         ({"groups": (InstanceGroup("ml.new.xlarge", 1),)}, "not in the catalogue"),
         ({"groups": (InstanceGroup("ml.trn.xlarge", 1),)}, "accelerators"),
-        ({"status": "Failed", "started_at": None, "training_s": None, "billable_s": None,
-         "phases": ()}, "never started"),
+        (
+            {
+                "status": "Failed",
+                "started_at": None,
+                "training_s": None,
+                "billable_s": None,
+                "phases": (),
+            },
+            "never started",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_resized_says_why(changes: dict[str, Any], says: str) -> None:
     """One sentence each."""
     assert says in (impossible(job("ml.c.4xlarge", **changes), MARKET) or "")

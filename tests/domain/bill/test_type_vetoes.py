@@ -41,36 +41,102 @@ EIGHT = Hints(mixed_precision=True, fp8=True)
     ("today", "other", "count", "hints", "why"),
     [
         # GPUs joined by NVLink stay joined, and ratios do not hold across the line, either way
-        ("p3.8xlarge", "g5.12xlarge", 1, None, "NVLink"),
-        ("p4d.24xlarge", "g6e.48xlarge", 1, None, "NVLink"),
-        ("g6e.48xlarge", "p4d.24xlarge", 1, None, "NVLink"),
-        ("p3.16xlarge", "p4d.24xlarge", 1, None, None),
-        ("g5.12xlarge", "g6e.12xlarge", 1, None, None),
+        pytest.param(
+            "p3.8xlarge",
+            "g5.12xlarge",
+            1,
+            None,
+            "NVLink",
+            id="GPUs joined by NVLink do not move to GPUs without it",
+        ),
+        pytest.param("p4d.24xlarge", "g6e.48xlarge", 1, None, "NVLink", id="nor do eight of them"),
+        pytest.param(
+            "g6e.48xlarge",
+            "p4d.24xlarge",
+            1,
+            None,
+            "NVLink",
+            id="GPUs without NVLink do not move to GPUs that have it",
+        ),
+        pytest.param("p3.16xlarge", "p4d.24xlarge", 1, None, None, id="NVLink to NVLink"),
+        pytest.param("g5.12xlarge", "g6e.12xlarge", 1, None, None, id="no NVLink to no NVLink"),
         # one GPU, or one after, needs no link
-        ("p3.2xlarge", "g5.2xlarge", 1, None, None),
-        ("p3.8xlarge", "g5.16xlarge", 1, None, None),
-        ("g6e.16xlarge", "p4d.24xlarge", 1, None, None),
+        pytest.param("p3.2xlarge", "g5.2xlarge", 1, None, None, id="one GPU to one GPU"),
+        pytest.param("p3.8xlarge", "g5.16xlarge", 1, None, None, id="four GPUs to one"),
+        pytest.param("g6e.16xlarge", "p4d.24xlarge", 1, None, None, id="one GPU to eight"),
         # of several instances the network is not known on another GPU
-        ("g5.2xlarge", "g6.2xlarge", 2, None, "may exchange data, as nothing splits it"),
-        ("p4d.24xlarge", "p4de.24xlarge", 2, TOGETHER, "exchange data as they work (ddp)"),
+        pytest.param(
+            "g5.2xlarge",
+            "g6.2xlarge",
+            2,
+            None,
+            "may exchange data, as nothing splits it",
+            id="the network of several instances is not known on another GPU",
+        ),
+        pytest.param(
+            "p4d.24xlarge",
+            "p4de.24xlarge",
+            2,
+            TOGETHER,
+            "exchange data as they work (ddp)",
+            id="nor is it for the same GPU with more memory",
+        ),
         # on the same one EFA counts where they train together
-        ("g5.48xlarge", "g5.4xlarge", 2, TOGETHER, "EFA"),
-        ("g5.48xlarge", "g5.4xlarge", 2, None, None),
-        ("g5.48xlarge", "g5.4xlarge", 1, TOGETHER, None),
-        ("g5.48xlarge", "g5.24xlarge", 2, TOGETHER, None),
+        pytest.param(
+            "g5.48xlarge",
+            "g5.4xlarge",
+            2,
+            TOGETHER,
+            "EFA",
+            id="on the same GPU several instances that train together need EFA",
+        ),
+        pytest.param(
+            "g5.48xlarge",
+            "g5.4xlarge",
+            2,
+            None,
+            None,
+            id="instances that do not train together need no EFA",
+        ),
+        pytest.param(
+            "g5.48xlarge", "g5.4xlarge", 1, TOGETHER, None, id="one instance needs no EFA"
+        ),
+        pytest.param(
+            "g5.48xlarge", "g5.24xlarge", 2, TOGETHER, None, id="a type with EFA keeps it"
+        ),
         # bf16 and FlashAttention need Ampere; a run on a GPU without cannot have used them
-        *((*types, 1, hints, why) for hints in (FLASH, HALF) for *types, why in (
-            ("g5.xlarge", "g4dn.xlarge", "too old"), ("g5.2xlarge", "p3.2xlarge", "too old"),
-            ("g5.xlarge", "g6.xlarge", None), ("p3.2xlarge", "g4dn.2xlarge", None),
-        )),
-        ("g5.xlarge", "g4dn.xlarge", 1, None, None),
+        *(
+            (*types, 1, hints, why)
+            for hints in (FLASH, HALF)
+            for *types, why in (
+                ("g5.xlarge", "g4dn.xlarge", "too old"),
+                ("g5.2xlarge", "p3.2xlarge", "too old"),
+                ("g5.xlarge", "g6.xlarge", None),
+                ("p3.2xlarge", "g4dn.2xlarge", None),
+            )
+        ),
+        pytest.param(
+            "g5.xlarge",
+            "g4dn.xlarge",
+            1,
+            None,
+            None,
+            id="a run without a sign may move to an older GPU",
+        ),
         # fp8 from Ada on; the README of FlashAttention does not name Blackwell
-        ("p5.4xlarge", "g5.2xlarge", 1, EIGHT, "fp8"),
-        ("p5.4xlarge", "g6e.2xlarge", 1, EIGHT, None),
-        ("g6e.2xlarge", "g7e.2xlarge", 1, FLASH, "not documented"),
-        ("g7e.4xlarge", "g7e.2xlarge", 1, FLASH, None),
+        pytest.param("p5.4xlarge", "g5.2xlarge", 1, EIGHT, "fp8", id="fp8 needs Ada"),
+        pytest.param("p5.4xlarge", "g6e.2xlarge", 1, EIGHT, None, id="fp8 runs on Ada"),
+        pytest.param(
+            "g6e.2xlarge",
+            "g7e.2xlarge",
+            1,
+            FLASH,
+            "not documented",
+            id="FlashAttention does not name Blackwell",
+        ),
+        pytest.param("g7e.4xlarge", "g7e.2xlarge", 1, FLASH, None, id="Blackwell to Blackwell"),
     ],
-)  # fmt: skip
+)
 def test_a_run_stays_with_what_its_gpus_can_do(
     today: str, other: str, count: int, hints: Hints | None, why: str | None
 ) -> None:
@@ -169,13 +235,20 @@ def test_the_images_cuda_must_have_code_for_the_gpu(
         ("ml.p3.2xlarge", "ml.g5.2xlarge", f"{XGBOOST}1.2-1", "names p2, p3"),
         ("ml.p3.2xlarge", "ml.g5.2xlarge", f"{XGBOOST}1.0-1", "on a GPU is not documented"),
         ("ml.g6.8xlarge", "ml.g6.2xlarge", f"{XGBOOST}1.7-1", None),
-        ("ml.p3.2xlarge", "ml.g6e.2xlarge",
-         "438346466558.dkr.ecr.eu-west-1.amazonaws.com/semantic-segmentation:1",
-         "Semantic Segmentation on g6e is not documented"),
-        ("ml.p3.2xlarge", "ml.g6e.2xlarge",
-         "111122223333.dkr.ecr.us-east-1.amazonaws.com/xgboost:1", None),
+        (
+            "ml.p3.2xlarge",
+            "ml.g6e.2xlarge",
+            "438346466558.dkr.ecr.eu-west-1.amazonaws.com/semantic-segmentation:1",
+            "Semantic Segmentation on g6e is not documented",
+        ),
+        (
+            "ml.p3.2xlarge",
+            "ml.g6e.2xlarge",
+            "111122223333.dkr.ecr.us-east-1.amazonaws.com/xgboost:1",
+            None,
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_built_in_algorithm_stays_on_documented_families(
     today: str, other: str, image: str, why: str | None
 ) -> None:

@@ -268,9 +268,13 @@ def test_a_request_without_runs_has_only_what_it_says(isolated: bool | None) -> 
     assert (traits["gpu_use"], traits["download"]) == ("not_run", "not_run")
     unknown = {name for name, value in traits.items() if value is None}
     assert unknown - {"network_isolation"} == {
-        "objective_flat", "input_bound", "failed_soon", "short_and_expensive", "long",
+        "objective_flat",
+        "input_bound",
+        "failed_soon",
+        "short_and_expensive",
+        "long",
         "waits_longer_than_it_works",
-    }  # fmt: skip
+    }
 
 
 def test_a_request_has_what_its_familys_newest_run_shows() -> None:

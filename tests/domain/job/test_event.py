@@ -110,8 +110,10 @@ OTHER = "arn:aws:sagemaker:us-east-1:999988887777:training-job/train-bert"
 
 NO_NAMES = (..., None, 5, "a" * 64, "train bert", "train-bert\n", "<!channel>")
 OTHER_ARNS = (
-    "arn:aws:iam::111122223333:role/x", ARN.replace("training", "processing"), ARN + "/x",
-)  # fmt: skip
+    "arn:aws:iam::111122223333:role/x",
+    ARN.replace("training", "processing"),
+    ARN + "/x",
+)
 NO_ACCOUNTS = ("evil", "999988887777", 111122223333, ["111122223333"], {"id": ACCOUNT})
 NO_SOURCES = ("custom.sagemaker", ..., ["aws.sagemaker"], {"a": 1})
 NO_TYPES = ("SageMaker Endpoint State Change", None, {"a": 1})

@@ -60,14 +60,36 @@ def test_a_message_is_kept_by_its_known_words(message: str, kept: str) -> None:
 _PARTS = st.lists(
     st.sampled_from(
         [
-            "AlgorithmError: ", "KeyError", ", ", ": ", "exit code 137", "ExitCode 1", "SIGKILL",
-            "exit status 9", "CUDA error", "out of memory", "code error", "errno 28", "timed out",
-            "failed to download data", "NaN", "HTTP 404", "error (503)", "AWS error", "acme ",
-            "no such file", "host out of memory", "step 8", "disk quota", "nccl", "; ", "\n",
+            "AlgorithmError: ",
+            "KeyError",
+            ", ",
+            ": ",
+            "exit code 137",
+            "ExitCode 1",
+            "SIGKILL",
+            "exit status 9",
+            "CUDA error",
+            "out of memory",
+            "code error",
+            "errno 28",
+            "timed out",
+            "failed to download data",
+            "NaN",
+            "HTTP 404",
+            "error (503)",
+            "AWS error",
+            "acme ",
+            "no such file",
+            "host out of memory",
+            "step 8",
+            "disk quota",
+            "nccl",
+            "; ",
+            "\n",
         ]
     ),
     max_size=8,
-).map("".join)  # fmt: skip
+).map("".join)
 
 
 @given(_PARTS)

@@ -57,10 +57,14 @@ def test_any_text_has_a_toolkit_or_none(image: str) -> None:
 @pytest.mark.parametrize(
     ("image", "name"),
     [
-        ("811284229777.dkr.ecr.us-east-1.amazonaws.com/image-classification:1",
-         "Image Classification"),
-        ("685385470294.dkr.ecr.eu-west-1.amazonaws.com/object-detection:latest",
-         "Object Detection"),
+        (
+            "811284229777.dkr.ecr.us-east-1.amazonaws.com/image-classification:1",
+            "Image Classification",
+        ),
+        (
+            "685385470294.dkr.ecr.eu-west-1.amazonaws.com/object-detection:latest",
+            "Object Detection",
+        ),
         ("522234722520.dkr.ecr.us-east-1.amazonaws.com/forecasting-deepar:1", "DeepAR"),
         ("141502667606.dkr.ecr.eu-west-1.amazonaws.com/sagemaker-xgboost:1.5-1", "XGBoost 1.5-1"),
         ("766337827248.dkr.ecr.us-east-1.amazonaws.com/lda:1", "LDA"),
@@ -71,7 +75,7 @@ def test_any_text_has_a_toolkit_or_none(image: str) -> None:
         ("kmeans:1", None),
         (None, None),
     ],
-)  # fmt: skip
+)
 def test_an_image_of_awss_registries_is_an_algorithm(image: str | None, name: str | None) -> None:
     """In each region's account; any other image is none."""
     found = builtin_algorithm(image)

@@ -77,8 +77,11 @@ ANSWERS: dict[JobKind, dict[str, Any]] = {
             "TrainingJobEarlyStoppingType": "Auto",
         },
         "TrainingJobStatusCounters": {
-            "Completed": 6, "InProgress": 0, "RetryableError": 1,
-            "NonRetryableError": 1, "Stopped": 2,
+            "Completed": 6,
+            "InProgress": 0,
+            "RetryableError": 1,
+            "NonRetryableError": 1,
+            "Stopped": 2,
         },
         "CreationTime": 1763629200.0,
         "HyperParameterTuningEndTime": 1763636400.0,
@@ -91,7 +94,7 @@ ANSWERS: dict[JobKind, dict[str, Any]] = {
         "CreationTime": 1763629200.0,
         "EndTime": 1763636400.0,
     },
-}  # fmt: skip
+}
 """Runs of some kinds: an hour on two instances, 20 minutes on three, 10 on two, ten trials, two
 hours of candidates."""
 
@@ -152,32 +155,92 @@ NO_TIMES = dict.fromkeys(
 @pytest.mark.parametrize(
     ("kind", "changes", "phases", "elapsed_s"),
     [
-        (TRAINING, {}, [("Starting", 120, False), ("Downloading", 600, True),
-                        ("Training", 2880, True), ("Uploading", 120, True)], 3600),
-        # start, end and seconds "may not be present" in a job that failed early
-        (TRAINING, {**NO_TIMES, "TrainingJobStatus": "Failed", "SecondaryStatusTransitions":
-                    [transition("Starting", "09:58:00", "10:05:00")]},
-         [("Starting", 420, False)], None),
-        # an answer of 2018: waiting and one billed run stand in for the phases
-        (TRAINING, {"SecondaryStatusTransitions": ..., "TrainingTimeInSeconds": ...},
-         [("Starting", 120, False), ("Running", 3600, True)], 3600),
-        # a started and ended job whose answer lists only Starting still ran in between
-        (TRAINING, {"SecondaryStatusTransitions": [transition("Starting", "09:58:00")]},
-         [("Starting", 120, False), ("Running", 3600, True)], 3600),
+        pytest.param(
+            TRAINING,
+            {},
+            [
+                ("Starting", 120, False),
+                ("Downloading", 600, True),
+                ("Training", 2880, True),
+                ("Uploading", 120, True),
+            ],
+            3600,
+            id="a training job has its phases, and is billed from the start",
+        ),
+        pytest.param(
+            TRAINING,
+            {
+                **NO_TIMES,
+                "TrainingJobStatus": "Failed",
+                "SecondaryStatusTransitions": [transition("Starting", "09:58:00", "10:05:00")],
+            },
+            [("Starting", 420, False)],
+            None,
+            id='start, end and seconds "may not be present" in a job that failed early',
+        ),
+        pytest.param(
+            TRAINING,
+            {"SecondaryStatusTransitions": ..., "TrainingTimeInSeconds": ...},
+            [("Starting", 120, False), ("Running", 3600, True)],
+            3600,
+            id="an answer of 2018: waiting and one billed run stand in for the phases",
+        ),
+        pytest.param(
+            TRAINING,
+            {"SecondaryStatusTransitions": [transition("Starting", "09:58:00")]},
+            [("Starting", 120, False), ("Running", 3600, True)],
+            3600,
+            id="a started and ended job whose answer lists only Starting still ran in between",
+        ),
         # the transitions stand in for a start and an end
-        (TRAINING, {**NO_TIMES}, [("Starting", 120, False), ("Downloading", 600, True),
-                                  ("Training", 2880, True), ("Uploading", 120, True)], 3600),
-        # a phase ends where the next one starts, whatever its own end says
-        (TRAINING, {"SecondaryStatusTransitions": [
-            transition("Downloading", "10:00:00", "11:00:00"), transition("Training", "10:30:00")]},
-         [("Downloading", 1800, True), ("Training", 1800, True)], 3600),
-        (PROCESSING, {}, [("Starting", 200, False), ("Processing", 1200, True)], 1200),
-        (PROCESSING, {"ProcessingStartTime": ..., "ProcessingEndTime": ...,
-                      "ProcessingJobStatus": "Failed"}, [], None),
-        (TRANSFORM, {}, [("Starting", 100, False), ("Transform", 600, True)], 600),
-        (TUNING, {}, [], 7200),
+        pytest.param(
+            TRAINING,
+            {**NO_TIMES},
+            [
+                ("Starting", 120, False),
+                ("Downloading", 600, True),
+                ("Training", 2880, True),
+                ("Uploading", 120, True),
+            ],
+            3600,
+            id="the transitions stand in for a missing start and end",
+        ),
+        pytest.param(
+            TRAINING,
+            {
+                "SecondaryStatusTransitions": [
+                    transition("Downloading", "10:00:00", "11:00:00"),
+                    transition("Training", "10:30:00"),
+                ]
+            },
+            [("Downloading", 1800, True), ("Training", 1800, True)],
+            3600,
+            id="a phase ends where the next one starts, whatever its own end says",
+        ),
+        pytest.param(
+            PROCESSING,
+            {},
+            [("Starting", 200, False), ("Processing", 1200, True)],
+            1200,
+            id="a processing job has waiting and its work",
+        ),
+        pytest.param(
+            PROCESSING,
+            {"ProcessingStartTime": ..., "ProcessingEndTime": ..., "ProcessingJobStatus": "Failed"},
+            [],
+            None,
+            id="a processing job that never started was not billed",
+        ),
+        pytest.param(
+            TRANSFORM,
+            {},
+            [("Starting", 100, False), ("Transform", 600, True)],
+            600,
+            id="a transform job has waiting and its work",
+        ),
+        pytest.param(TUNING, {}, [], 7200, id="a tuning job has no phases"),
     ],
-)  # fmt: skip
+)
 def test_the_run_is_read(
     kind: JobKind,
     changes: dict[str, Any],
@@ -203,36 +266,116 @@ TYPE = "the instance type is not known"
 @pytest.mark.parametrize(
     ("resources", "groups", "purchase", "unknown"),
     [
-        ({"InstanceType": P5, "InstanceCount": 1}, [(P5, 1)], Purchase.ON_DEMAND, ()),
-        ({"InstanceType": P5, "InstanceCount": 1, "TrainingPlanArn": PLAN}, [(P5, 1)],
-         Purchase.TRAINING_PLAN, ()),
+        pytest.param(
+            {"InstanceType": P5, "InstanceCount": 1},
+            [(P5, 1)],
+            Purchase.ON_DEMAND,
+            (),
+            id="one type and its count",
+        ),
+        pytest.param(
+            {"InstanceType": P5, "InstanceCount": 1, "TrainingPlanArn": PLAN},
+            [(P5, 1)],
+            Purchase.TRAINING_PLAN,
+            (),
+            id="a training plan is prepaid",
+        ),
         # preferences only ask: the job is billed for the selected type, and its plan decides
-        ({"InstancePreferences": PREFERENCES, "SelectedInstanceType": P5,
-          "SelectedInstanceCount": 1}, [(P5, 1)], Purchase.TRAINING_PLAN, ()),
-        ({"InstancePreferences": PREFERENCES, "SelectedInstanceType": P4,
-          "SelectedInstanceCount": 2}, [(P4, 2)], Purchase.ON_DEMAND, ()),
-        # one count for all preferences may stand in the cluster
-        ({"InstanceCount": 2, "InstancePreferences": [{"InstanceType": P5, "TrainingPlanArns":
-         [PLAN]}], "SelectedInstanceType": P5, "SelectedInstanceCount": 2}, [(P5, 2)],
-         Purchase.TRAINING_PLAN, ()),
-        ({"InstancePreferences": PREFERENCES}, [], Purchase.ON_DEMAND, ()),
-        ({"InstanceGroups": [GROUP_A, {**GROUP_A, "InstanceGroupName": "b", "InstanceCount": 3}]},
-         [("ml.g5.2xlarge", 1, "a"), ("ml.g5.2xlarge", 3, "b")], Purchase.ON_DEMAND, ()),
+        pytest.param(
+            {
+                "InstancePreferences": PREFERENCES,
+                "SelectedInstanceType": P5,
+                "SelectedInstanceCount": 1,
+            },
+            [(P5, 1)],
+            Purchase.TRAINING_PLAN,
+            (),
+            id="the selected type of the preferences is billed, and its plan decides",
+        ),
+        pytest.param(
+            {
+                "InstancePreferences": PREFERENCES,
+                "SelectedInstanceType": P4,
+                "SelectedInstanceCount": 2,
+            },
+            [(P4, 2)],
+            Purchase.ON_DEMAND,
+            (),
+            id="another selected type without a plan is bought on demand",
+        ),
+        pytest.param(
+            {
+                "InstanceCount": 2,
+                "InstancePreferences": [{"InstanceType": P5, "TrainingPlanArns": [PLAN]}],
+                "SelectedInstanceType": P5,
+                "SelectedInstanceCount": 2,
+            },
+            [(P5, 2)],
+            Purchase.TRAINING_PLAN,
+            (),
+            id="one count for all preferences may stand in the cluster",
+        ),
+        pytest.param(
+            {"InstancePreferences": PREFERENCES},
+            [],
+            Purchase.ON_DEMAND,
+            (),
+            id="preferences without a selection are not billed",
+        ),
+        pytest.param(
+            {
+                "InstanceGroups": [
+                    GROUP_A,
+                    {**GROUP_A, "InstanceGroupName": "b", "InstanceCount": 3},
+                ]
+            },
+            [("ml.g5.2xlarge", 1, "a"), ("ml.g5.2xlarge", 3, "b")],
+            Purchase.ON_DEMAND,
+            (),
+            id="each instance group has its own count",
+        ),
         # a part that is not known is no 0
-        ({"InstanceType": P5}, [], Purchase.ON_DEMAND, (COUNT,)),
-        ({"InstanceType": P5, "InstanceCount": 0}, [], Purchase.ON_DEMAND, (COUNT,)),
-        ({"SelectedInstanceType": P4, "InstanceType": P5, "InstanceCount": 1}, [],
-         Purchase.ON_DEMAND, (COUNT,)),
-        ({"SelectedInstanceCount": 2}, [], Purchase.ON_DEMAND, (TYPE,)),
-        ({}, [], Purchase.ON_DEMAND, ()),
-        ({"InstanceGroups": [GROUP_A, {"InstanceGroupName": "b", "InstanceType": P4}]},
-         [("ml.g5.2xlarge", 1, "a")], Purchase.ON_DEMAND,
-         ("instance group b: its count is not known",)),
-        ({"InstanceGroups": [GROUP_A, {"InstanceGroupName": "b", "InstanceCount": 8}]},
-         [("ml.g5.2xlarge", 1, "a")], Purchase.ON_DEMAND,
-         ("instance group b: its type is not known",)),
+        pytest.param(
+            {"InstanceType": P5}, [], Purchase.ON_DEMAND, (COUNT,), id="a type without its count"
+        ),
+        pytest.param(
+            {"InstanceType": P5, "InstanceCount": 0},
+            [],
+            Purchase.ON_DEMAND,
+            (COUNT,),
+            id="a count of 0 is not known",
+        ),
+        pytest.param(
+            {"SelectedInstanceType": P4, "InstanceType": P5, "InstanceCount": 1},
+            [],
+            Purchase.ON_DEMAND,
+            (COUNT,),
+            id="a selected type without a selected count",
+        ),
+        pytest.param(
+            {"SelectedInstanceCount": 2},
+            [],
+            Purchase.ON_DEMAND,
+            (TYPE,),
+            id="a count without its type",
+        ),
+        pytest.param({}, [], Purchase.ON_DEMAND, (), id="no resources at all"),
+        pytest.param(
+            {"InstanceGroups": [GROUP_A, {"InstanceGroupName": "b", "InstanceType": P4}]},
+            [("ml.g5.2xlarge", 1, "a")],
+            Purchase.ON_DEMAND,
+            ("instance group b: its count is not known",),
+            id="a group without its count",
+        ),
+        pytest.param(
+            {"InstanceGroups": [GROUP_A, {"InstanceGroupName": "b", "InstanceCount": 8}]},
+            [("ml.g5.2xlarge", 1, "a")],
+            Purchase.ON_DEMAND,
+            ("instance group b: its type is not known",),
+            id="a group without its type",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_billed_instances_are_the_selected_ones(
     resources: dict[str, Any],
     groups: list[tuple[Any, ...]],
@@ -301,9 +444,17 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
     ("kind", "changes", "field", "value"),
     [
         # absent is None or empty, never False or 0
-        *((TRAINING, {}, field, None) for field in ("warm_pool", "parent",
-          "output_compression", "image_pull_in_download", "data_pinned",
-          "objective")),
+        *(
+            (TRAINING, {}, field, None)
+            for field in (
+                "warm_pool",
+                "parent",
+                "output_compression",
+                "image_pull_in_download",
+                "data_pinned",
+                "objective",
+            )
+        ),
         *((TRAINING, {}, field, ()) for field in ("metric_names", "uploads")),
         (TRAINING, {}, "final_metrics", {}),
         (TRAINING, {}, "volume_gb", 50),
@@ -314,19 +465,31 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
         (TRAINING, {"CheckpointConfig": {"S3Uri": "s3://b/c"}}, "checkpointed", True),
         (TRAINING, {"OutputDataConfig": {"CompressionType": "NONE"}}, "output_compression", "NONE"),
         # an FSx job reports File mode too, so the source matters; the job's mode stands in
-        *((TRAINING, channel(data), "channels", (InputChannel("train", source, "File", None),))
-          for data, source in ((S3, DataSource.S3), ({}, DataSource.OTHER),
-                               ({"FileSystemDataSource": {"FileSystemType": "EFS"}},
-                                DataSource.EFS),
-                               ({"FileSystemDataSource": {"FileSystemType": "FSxLustre"}},
-                                DataSource.FSX), ({"DatasetSource": {}}, DataSource.OTHER))),
-        (TRAINING, channel(SHARDED, InputMode="FastFile"), "channels",
-         (InputChannel("train", DataSource.S3, "FastFile", "ShardedByS3Key"),)),
+        *(
+            (TRAINING, channel(data), "channels", (InputChannel("train", source, "File", None),))
+            for data, source in (
+                (S3, DataSource.S3),
+                ({}, DataSource.OTHER),
+                ({"FileSystemDataSource": {"FileSystemType": "EFS"}}, DataSource.EFS),
+                ({"FileSystemDataSource": {"FileSystemType": "FSxLustre"}}, DataSource.FSX),
+                ({"DatasetSource": {}}, DataSource.OTHER),
+            )
+        ),
+        (
+            TRAINING,
+            channel(SHARDED, InputMode="FastFile"),
+            "channels",
+            (InputChannel("train", DataSource.S3, "FastFile", "ShardedByS3Key"),),
+        ),
         (TRAINING, channel(SHARDED), "data_pinned", True),
         (TRAINING, channel(S3), "data_pinned", False),
         # no keep-alive and no status: no pool
-        (TRAINING, {"ResourceConfig": KEPT_ALIVE, "WarmPoolStatus": IN_POOL | {"Status": "InUse"}},
-         "warm_pool", WarmPool("InUse", 1800, Decimal(640))),
+        (
+            TRAINING,
+            {"ResourceConfig": KEPT_ALIVE, "WarmPoolStatus": IN_POOL | {"Status": "InUse"}},
+            "warm_pool",
+            WarmPool("InUse", 1800, Decimal(640)),
+        ),
         (TRAINING, {"ResourceConfig": KEPT_ALIVE}, "warm_pool", WarmPool(None, 1800, None)),
         (TRAINING, {"TuningJobArn": "arn:p"}, "parent", Parent(TUNING.row.rollup, "arn:p")),
         (TRAINING, {"AutoMLJobArn": "arn:p"}, "parent", Parent(AUTOML.row.rollup, "arn:p")),
@@ -338,54 +501,105 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
         (AUTOML, {}, "parent", None),
         # Describe may name the path of a model that was never written; an answer without it says
         # that nothing was uploaded only where its transitions end a run that ended early
-        *((TRAINING, {**steps(*statuses), "ModelArtifacts": artifacts}, "left_artifact", left)
-          for statuses, artifacts, left in (
-              (("Training", "Stopping", "Uploading"), MODEL, True),
-              (("Training", "Stopping"), MODEL, None),
-              (("Training",), {}, False),
-              (("Training",), None, False),
-              ((), MODEL, None),
-              (("Training", "Stopping", "MaxRuntimeExceeded"), ..., False),
-              (("Training", "Stopping", "Uploading", "MaxRuntimeExceeded"), ..., True),
-              (("Training", "Failed"), ..., False),
-              (("Training", "Stopping"), ..., None),
-              (("Training", "Completed"), ..., None),
-              ((), ..., None))),
+        *(
+            (TRAINING, {**steps(*statuses), "ModelArtifacts": artifacts}, "left_artifact", left)
+            for statuses, artifacts, left in (
+                (("Training", "Stopping", "Uploading"), MODEL, True),
+                (("Training", "Stopping"), MODEL, None),
+                (("Training",), {}, False),
+                (("Training",), None, False),
+                ((), MODEL, None),
+                (("Training", "Stopping", "MaxRuntimeExceeded"), ..., False),
+                (("Training", "Stopping", "Uploading", "MaxRuntimeExceeded"), ..., True),
+                (("Training", "Failed"), ..., False),
+                (("Training", "Stopping"), ..., None),
+                (("Training", "Completed"), ..., None),
+                ((), ..., None),
+            )
+        ),
         # each once, in their order; 40 at most, none longer than CloudWatch takes
         (TRAINING, metrics("loss", "auc", "loss"), "metric_names", ("loss", "auc")),
         (TRAINING, metrics(None, "", "a" * 256, "a" * 255), "metric_names", ("a" * 255,)),
-        (TRAINING, metrics(*(f"m{n}" for n in range(60))), "metric_names",
-         tuple(f"m{n}" for n in range(40))),
+        (
+            TRAINING,
+            metrics(*(f"m{n}" for n in range(60))),
+            "metric_names",
+            tuple(f"m{n}" for n in range(40)),
+        ),
         # those that have a last value: the others were never published; of a trial its objective
-        (TRAINING, metrics("loss", "auc", "f1") | finals(("auc", 1), ("f1", 2)), "metric_names",
-         ("auc", "f1")),
-        *((TRAINING, metrics("loss", "auc") | finals(("loss", 1), ("auc", 2)) | {
-            "HyperParameters": {"_tuning_objective_metric": tuned}}, "metric_names", found)
-          for tuned, found in (("auc", ("auc",)), ("f1", ("loss", "auc")))),
+        (
+            TRAINING,
+            metrics("loss", "auc", "f1") | finals(("auc", 1), ("f1", 2)),
+            "metric_names",
+            ("auc", "f1"),
+        ),
+        *(
+            (
+                TRAINING,
+                metrics("loss", "auc")
+                | finals(("loss", 1), ("auc", 2))
+                | {"HyperParameters": {"_tuning_objective_metric": tuned}},
+                "metric_names",
+                found,
+            )
+            for tuned, found in (("auc", ("auc",)), ("f1", ("loss", "auc")))
+        ),
         # as AWS prints them; the last of a name counts, and what is no finite number is left out
-        (TRAINING, finals(("auc", 0.91), ("loss", 3), ("loss", Decimal("2.5"))), "final_metrics",
-         {"auc": Decimal("0.91"), "loss": Decimal("2.5")}),
-        *((TRAINING, finals(("loss", value)), "final_metrics", {}) for value in (
-            float("nan"), float("inf"), Decimal("NaN"), Decimal("Infinity"), 10**400, None)),
+        (
+            TRAINING,
+            finals(("auc", 0.91), ("loss", 3), ("loss", Decimal("2.5"))),
+            "final_metrics",
+            {"auc": Decimal("0.91"), "loss": Decimal("2.5")},
+        ),
+        *(
+            (TRAINING, finals(("loss", value)), "final_metrics", {})
+            for value in (
+                float("nan"),
+                float("inf"),
+                Decimal("NaN"),
+                Decimal("Infinity"),
+                10**400,
+                None,
+            )
+        ),
         # only Downloading's own message counts: Training's names the image in every job
-        *((TRAINING, pulls(*messages), "image_pull_in_download", pulled) for messages, pulled in (
-            ([("Downloading", None)], None),
-            ([("Downloading", DATA)], False),
-            ([("Downloading", PULLED)], True),
-            ([("Downloading", DATA), ("Interrupted", "x"), ("Downloading", PULLED)], True),
-            ([("DownloadingTrainingImage", PULLED)], True),
-            ([("Training", "Training image download completed.")], None))),
+        *(
+            (TRAINING, pulls(*messages), "image_pull_in_download", pulled)
+            for messages, pulled in (
+                ([("Downloading", None)], None),
+                ([("Downloading", DATA)], False),
+                ([("Downloading", PULLED)], True),
+                ([("Downloading", DATA), ("Interrupted", "x"), ("Downloading", PULLED)], True),
+                ([("DownloadingTrainingImage", PULLED)], True),
+                ([("Training", "Training image download completed.")], None),
+            )
+        ),
         (PROCESSING, {}, "groups", (InstanceGroup("ml.m5.xlarge", 3),)),
         (PROCESSING, {}, "volume_gb", 30),
         (PROCESSING, {}, "max_runtime_s", 3600),
         (PROCESSING, {}, "entry_point", "clean.py"),
-        (PROCESSING, {}, "channels", (InputChannel("code", DataSource.S3, "File", None),
-                                      InputChannel("athena", DataSource.OTHER, None, None))),
+        (
+            PROCESSING,
+            {},
+            "channels",
+            (
+                InputChannel("code", DataSource.S3, "File", None),
+                InputChannel("athena", DataSource.OTHER, None, None),
+            ),
+        ),
         (PROCESSING, {"AppSpecification": {"ImageUri": RULES}}, "free", "built-in Debugger rule"),
         (PROCESSING, {}, "free", None),
-        (PROCESSING, {"ProcessingOutputConfig": {"Outputs": OUTPUTS}}, "uploads", (
-            Upload("train", "EndOfJob"), Upload("logs", "Continuous"), Upload("own", None),
-            Upload("output", None))),
+        (
+            PROCESSING,
+            {"ProcessingOutputConfig": {"Outputs": OUTPUTS}},
+            "uploads",
+            (
+                Upload("train", "EndOfJob"),
+                Upload("logs", "Continuous"),
+                Upload("own", None),
+                Upload("output", None),
+            ),
+        ),
         # a query's answer may differ each time
         (PROCESSING, {"ProcessingInputs": [PINNED]}, "data_pinned", True),
         (PROCESSING, {"ProcessingInputs": [PINNED, {"InputName": "q"}]}, "data_pinned", None),
@@ -399,14 +613,22 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
         (TRANSFORM, {}, "data_pinned", None),
         (TRAINING, {}, "batch", TransformBatching()),
         (TRANSFORM, {"BatchStrategy": ...}, "batch", TransformBatching()),
-        (TRANSFORM, {"MaxConcurrentTransforms": 1, "MaxPayloadInMB": 6}, "batch",
-         TransformBatching("MultiRecord", 1, 6)),
+        (
+            TRANSFORM,
+            {"MaxConcurrentTransforms": 1, "MaxPayloadInMB": 6},
+            "batch",
+            TransformBatching("MultiRecord", 1, 6),
+        ),
         # 0 concurrent transforms leave it to the container, as if none were given
-        (TRANSFORM, {"MaxConcurrentTransforms": 0, "MaxPayloadInMB": 0}, "batch",
-         TransformBatching("MultiRecord", None, 0)),
+        (
+            TRANSFORM,
+            {"MaxConcurrentTransforms": 0, "MaxPayloadInMB": 0},
+            "batch",
+            TransformBatching("MultiRecord", None, 0),
+        ),
         (TUNING, {}, "groups", ()),
     ],
-)  # fmt: skip
+)
 def test_a_field_is_read(kind: JobKind, changes: dict[str, Any], field: str, value: object) -> None:
     """From its own place in the answer."""
     assert getattr(read(kind, **changes), field) == value

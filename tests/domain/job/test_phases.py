@@ -21,62 +21,106 @@ def at(clock: str | None) -> datetime | None:
 @pytest.mark.parametrize(
     ("steps", "run", "expected"),
     [
-        # Starting and Pending end where the billed time begins
-        (
-            [("Pending", "09:00", "09:40"), ("Starting", "09:40", "10:00"),
-             ("Downloading", "10:00", "10:02"), ("Training", "10:02", "10:32"),
-             ("Uploading", "10:32", "10:33"), ("Completed", "10:33", "10:33")],
+        pytest.param(
+            [
+                ("Pending", "09:00", "09:40"),
+                ("Starting", "09:40", "10:00"),
+                ("Downloading", "10:00", "10:02"),
+                ("Training", "10:02", "10:32"),
+                ("Uploading", "10:32", "10:33"),
+                ("Completed", "10:33", "10:33"),
+            ],
             ("10:00", "10:33"),
-            [("Pending", 40, False), ("Starting", 20, False), ("Downloading", 2, True),
-             ("Training", 30, True), ("Uploading", 1, True)],
+            [
+                ("Pending", 40, False),
+                ("Starting", 20, False),
+                ("Downloading", 2, True),
+                ("Training", 30, True),
+                ("Uploading", 1, True),
+            ],
+            id="Starting and Pending end where the billed time begins",
         ),
-        # an interrupted spot run: the second Starting is waiting, the second download not charged
-        (
-            [("Starting", "10:00", "10:02"), ("Downloading", "10:02", "10:03"),
-             ("Training", "10:03", "10:33"), ("Interrupted", "10:33", "10:34"),
-             ("Starting", "10:34", "11:15"), ("Downloading", "11:15", "11:16"),
-             ("Training", "11:16", "11:46"), ("Completed", "11:46")],
+        pytest.param(
+            [
+                ("Starting", "10:00", "10:02"),
+                ("Downloading", "10:02", "10:03"),
+                ("Training", "10:03", "10:33"),
+                ("Interrupted", "10:33", "10:34"),
+                ("Starting", "10:34", "11:15"),
+                ("Downloading", "11:15", "11:16"),
+                ("Training", "11:16", "11:46"),
+                ("Completed", "11:46"),
+            ],
             ("10:02", "11:46"),
-            [("Starting", 2, False), ("Downloading", 1, True), ("Training", 30, True),
-             ("Interrupted", 1, False), ("Starting", 41, False), ("Downloading", 1, False),
-             ("Training", 30, True)],
+            [
+                ("Starting", 2, False),
+                ("Downloading", 1, True),
+                ("Training", 30, True),
+                ("Interrupted", 1, False),
+                ("Starting", 41, False),
+                ("Downloading", 1, False),
+                ("Training", 30, True),
+            ],
+            id=(
+                "an interrupted spot run: the second Starting is waiting, the second download "
+                "not charged"
+            ),
         ),
         # a stop before the start bills nothing; inside the run it is billed
-        (
+        pytest.param(
             [("Starting", "10:00", "10:05"), ("Stopping", "10:05", "10:06"), ("Stopped", "10:06")],
             (None, None),
             [("Starting", 5, False), ("Stopping", 1, False)],
+            id="a stop before the start bills nothing",
         ),
-        (
-            [("Training", "10:00", "10:30"), ("Stopping", "10:30", "10:32"),
-             ("MaxRuntimeExceeded", "10:32")],
+        pytest.param(
+            [
+                ("Training", "10:00", "10:30"),
+                ("Stopping", "10:30", "10:32"),
+                ("MaxRuntimeExceeded", "10:32"),
+            ],
             ("10:00", "10:32"),
             [("Training", 30, True), ("Stopping", 2, True)],
+            id="a stop inside the run is billed",
         ),
         # AWS adds statuses: inside start and end one is billed, before it is waiting
-        (
-            [("Reticulating", "09:59", "10:00"), ("Warming", "10:00", "10:05"),
-             ("Training", "10:05", "10:10")],
+        pytest.param(
+            [
+                ("Reticulating", "09:59", "10:00"),
+                ("Warming", "10:00", "10:05"),
+                ("Training", "10:05", "10:10"),
+            ],
             ("10:00", "10:10"),
             [("Reticulating", 1, False), ("Warming", 5, True), ("Training", 5, True)],
+            id="a status that AWS adds is billed inside the run, and is waiting before it",
         ),
-        # a phase without end lasts to the next one, the last one to the job's end
-        (
+        pytest.param(
             [("Downloading", "10:00"), ("Training", "10:01")],
             ("10:00", "10:11"),
             [("Downloading", 1, True), ("Training", 10, True)],
+            id="a phase without end lasts to the next one, the last one to the job's end",
         ),
         # what still runs, and what ends before it begins, has no known length
-        ([("Training", "10:00")], ("10:00", None), [("Training", None, True)]),
-        ([("Training", "10:05", "10:00")], ("10:00", "10:10"), [("Training", None, True)]),
-        # in the order of time, whatever order the answer lists them in
-        (
+        pytest.param(
+            [("Training", "10:00")],
+            ("10:00", None),
+            [("Training", None, True)],
+            id="what still runs has no known length",
+        ),
+        pytest.param(
+            [("Training", "10:05", "10:00")],
+            ("10:00", "10:10"),
+            [("Training", None, True)],
+            id="what ends before it begins has no known length",
+        ),
+        pytest.param(
             [("Training", "10:01", "10:11"), ("Downloading", "10:00", "10:01")],
             ("10:00", "10:11"),
             [("Downloading", 1, True), ("Training", 10, True)],
+            id="in the order of time, whatever order the answer lists them in",
         ),
     ],
-)  # fmt: skip
+)
 def test_phases_are_read_from_transitions(
     steps: list[Step],
     run: tuple[str | None, str | None],
@@ -96,22 +140,46 @@ def test_phases_are_read_from_transitions(
     ("statuses", "charged"),
     [
         # AWS, managed spot training lifecycle: interrupted once, then enough instances
-        ("Starting Downloading Training Interrupted Starting Downloading Training Uploading",
-         [True, False]),
+        pytest.param(
+            "Starting Downloading Training Interrupted Starting Downloading Training Uploading",
+            [True, False],
+            id=(
+                "interrupted once, and then enough instances, as AWS describes managed spot "
+                "training"
+            ),
+        ),
         # interrupted twice; no second Starting
-        ("Downloading Training Interrupted Downloading Training Interrupted Downloading Stopping",
-         [True, False, False]),
+        pytest.param(
+            "Downloading Training Interrupted Downloading Training Interrupted Downloading "
+            "Stopping",
+            [True, False, False],
+            id="interrupted twice, without a second Starting",
+        ),
         # taken during the download: the data is charged one time
-        ("Starting Downloading Interrupted Downloading Training Completed", [True, False]),
+        pytest.param(
+            "Starting Downloading Interrupted Downloading Training Completed",
+            [True, False],
+            id="interrupted during the download, the data is charged once",
+        ),
         # taken before anything was downloaded: nothing is repeated
-        ("Starting Interrupted Starting Downloading Training Completed", [True]),
-        # a status that AWS no longer uses is a part of the download
-        ("DownloadingTrainingImage Downloading Interrupted DownloadingTrainingImage Downloading",
-         [True, True, False, False]),
+        pytest.param(
+            "Starting Interrupted Starting Downloading Training Completed",
+            [True],
+            id="interrupted before anything was downloaded, nothing is repeated",
+        ),
+        pytest.param(
+            "DownloadingTrainingImage Downloading Interrupted DownloadingTrainingImage Downloading",
+            [True, True, False, False],
+            id="a status that AWS no longer uses is a part of the download",
+        ),
         # not repeated for an interruption
-        ("Downloading Training Restarting Downloading Training Completed", [True, True]),
+        pytest.param(
+            "Downloading Training Restarting Downloading Training Completed",
+            [True, True],
+            id="a restart is no interruption",
+        ),
     ],
-)  # fmt: skip
+)
 def test_repeated_downloads_after_an_interruption_are_not_charged(
     statuses: str, charged: list[bool]
 ) -> None:
@@ -132,9 +200,14 @@ def test_a_billable_time_that_holds_the_repeated_download_was_charged_for_it() -
     """BillableTimeInSeconds is what AWS bills: 20 minutes of download and 10 of training, or 30."""
     steps = [
         transition(name, f"10:{minute:02}:00")
-        for name, minute in (("Downloading", 0), ("Interrupted", 10), ("Downloading", 15),
-                             ("Training", 25), ("Completed", 35))
-    ]  # fmt: skip
+        for name, minute in (
+            ("Downloading", 0),
+            ("Interrupted", 10),
+            ("Downloading", 15),
+            ("Training", 25),
+            ("Completed", 35),
+        )
+    ]
     for billable_s, charged in ((1200, False), (1210, False), (1211, True), (1800, True)):
         found = from_transitions(steps, at("10:00"), at("10:35"), billable_s)
         downloads = [phase for phase in found if phase.name == "Downloading"]

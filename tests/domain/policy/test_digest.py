@@ -57,12 +57,14 @@ def test_weeks_follow_each_other_without_gap_or_overlap(zone: str, day: str) -> 
         ({}, DigestTimes("monday", 8, "UTC", 0)),
         ({"day": "off"}, None),
         ({"day": "off", "timezone": "Europe/Berlin"}, None),
-        ({"day": "friday", "hour": 17, "timezone": "Europe/Berlin"},
-         DigestTimes("friday", 17, "Europe/Berlin", 4)),
+        (
+            {"day": "friday", "hour": 17, "timezone": "Europe/Berlin"},
+            DigestTimes("friday", 17, "Europe/Berlin", 4),
+        ),
         ({"hour": 1, "timezone": "Asia/Tokyo"}, DigestTimes("monday", 1, "Asia/Tokyo", 6)),
         ({"report_bucket": "our-reports"}, DigestTimes(report_bucket="our-reports")),
     ],
-)  # fmt: skip
+)
 def test_a_table_is_read(table: dict[str, object], expected: DigestTimes | None) -> None:
     """Each key has a default."""
     assert read(**table) == expected

@@ -104,9 +104,15 @@ def test_a_wrong_discount_is_refused_by_its_key(tmp_path: Path, text: str, key: 
 
 OCTOBER = date(2026, 10, 9)
 LEARNT = OwnRate(
-    REGION, Component.TRAINING, "ml.g5.2xlarge", Decimal("1.3332"),
-    date(2026, 10, 1), date(2026, 10, 31), Decimal(100), "cur.csv",
-)  # fmt: skip
+    REGION,
+    Component.TRAINING,
+    "ml.g5.2xlarge",
+    Decimal("1.3332"),
+    date(2026, 10, 1),
+    date(2026, 10, 31),
+    Decimal(100),
+    "cur.csv",
+)
 STORED = own_rates(
     RateBasis.NET, None, [LEARNT, replace(LEARNT, what="VolumeUsage.gp2", usd=Decimal("0.1232"))]
 )
@@ -146,8 +152,9 @@ def test_a_rate_that_a_person_wrote_wins_and_names_the_learnt_one() -> None:
     """So that both are seen; where they agree there is nothing to say."""
     rate = paid(Discounts(rates={REGION: {"ml.g5.2xlarge": Decimal("1.1")}}, learnt=STORED))
     assert (rate.usd, rate.note) == (
-        Decimal("1.1"), "the cost report of 2026-10-01/2026-10-31 says $1.3332",
-    )  # fmt: skip
+        Decimal("1.1"),
+        "the cost report of 2026-10-01/2026-10-31 says $1.3332",
+    )
     same = paid(Discounts(rates={REGION: {"ml.g5.2xlarge": Decimal("1.3332")}}, learnt=STORED))
     assert (same.usd, same.note) == (Decimal("1.3332"), None)
 

@@ -52,12 +52,23 @@ def test_a_tag_exempts_the_rules_that_it_names_until_a_day(
 
 @pytest.mark.parametrize(
     "tag",
-    ["gpu-underused until=soon", "gpu-underused until=2026-13-45", "gpu-underused until=",
-     "gpu-underused until=2026-12-01 until=2027-12-01", "until=2026-12-01",
-     "gpu-idle until=2026-12-01", "gpu-underused gpu-idle until=2026-12-01",
-     "gpu-underused for=2026-12-01", "all until=2026-12-01", "*", "SA000", "SA601",
-     "GPU-UNDERUSED", ""],
-)  # fmt: skip
+    [
+        "gpu-underused until=soon",
+        "gpu-underused until=2026-13-45",
+        "gpu-underused until=",
+        "gpu-underused until=2026-12-01 until=2027-12-01",
+        "until=2026-12-01",
+        "gpu-idle until=2026-12-01",
+        "gpu-underused gpu-idle until=2026-12-01",
+        "gpu-underused for=2026-12-01",
+        "all until=2026-12-01",
+        "*",
+        "SA000",
+        "SA601",
+        "GPU-UNDERUSED",
+        "",
+    ],
+)
 def test_a_tag_that_cannot_be_read_is_ignored_with_a_warning(tag: str) -> None:
     """What cannot be read exempts nothing."""
     accepted, [warning] = held(tag)

@@ -117,9 +117,13 @@ def test_a_cost_tag_is_no_owner_unless_the_policy_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("text", "accepts"),
-    [("", None), ("[tags]", None), ("[tags]\nmay_accept = []", frozenset()),
-     ('[tags]\nmay_accept = ["gpu-underused"]', frozenset({"gpu-underused"}))],
-)  # fmt: skip
+    [
+        ("", None),
+        ("[tags]", None),
+        ("[tags]\nmay_accept = []", frozenset()),
+        ('[tags]\nmay_accept = ["gpu-underused"]', frozenset({"gpu-underused"})),
+    ],
+)
 def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] | None) -> None:
     """Without a word, a tag accepts what hides no lost dollars; an empty list accepts nothing."""
     assert read(text).tags_may_accept == accepts
@@ -151,8 +155,10 @@ def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] |
         ('[accounts]\n12 = "arn:aws:iam::222233334444:role/r"', "accounts.12"),
         ('[accounts]\n222233334444 = "role"', "accounts.222233334444"),
         ("[accounts]\n222233334444 = 5", "accounts.222233334444"),
-        ('[accounts]\n222233334444 = "arn:aws:iam::555566667777:role/r"',
-         "accounts.222233334444 names a role of another account, 555566667777"),
+        (
+            '[accounts]\n222233334444 = "arn:aws:iam::555566667777:role/r"',
+            "accounts.222233334444 names a role of another account, 555566667777",
+        ),
         ('[accounts]\nmembers = ["12"]', "accounts.members"),
         ('[accounts]\norganization = "acme"', "accounts.organization"),
         ('[accounts]\nexternal_id = "a b"', "accounts.external_id"),
@@ -171,13 +177,17 @@ def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] |
         ("[severity]\nhigh_usd = 5", "severity.high_usd is below severity.medium_usd"),
         ("[severity]\nmedium_usd = 500", "severity.medium_usd is above severity.high_usd"),
         ('[rules]\noff = "gpu-underused"', "rules.off"),
-        ('[rules]\noff = ["gpu-underuse"]',
-         "rules.off names 'gpu-underuse': there is no such rule: did you mean gpu-underused?"),
+        (
+            '[rules]\noff = ["gpu-underuse"]',
+            "rules.off names 'gpu-underuse': there is no such rule: did you mean gpu-underused?",
+        ),
         ('[rules]\non = ["gpu-idle"]', "rules.on names 'gpu-idle'"),
         ('[rules]\noff = ["SA202"]', "rules.off names 'SA202': a policy names a rule by its name"),
         ("[rules.sa202]\nmean_below = 5", "rules.sa202 cannot be set: a policy names a rule by"),
-        ('[rules]\non = ["no-owner"]\noff = ["no-owner"]',
-         "rules.on names 'no-owner', and so does"),
+        (
+            '[rules]\non = ["no-owner"]\noff = ["no-owner"]',
+            "rules.on names 'no-owner', and so does",
+        ),
         ("[rules.gpu-underuse]\nmean_below = 5", "rules.gpu-underuse cannot be set"),
         ('[rules.no-owner]\nseverity = "hi"', "rules.no-owner.severity is not one of high, medium"),
         ("[rules.no-owner]\nseverity = 1", "rules.no-owner.severity is not a string"),
@@ -206,8 +216,10 @@ def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] |
         ("[rules.gpu-underused]\nmean_below = 1e13", "is not a number from 0 to 1,000,000,000,000"),
         ("[rules.gpu-underused]\nmean_below = true", "rules.gpu-underused.mean_below"),
         ('[rules.gpu-underused]\nmean_below = "5"', "rules.gpu-underused.mean_below"),
-        ("[rules.gpu-underused]\nmean_below = 1000",
-         "mean_below is above 100: it is in percent of"),
+        (
+            "[rules.gpu-underused]\nmean_below = 1000",
+            "mean_below is above 100: it is in percent of",
+        ),
         (f"[rules.gpu-underused]\nmean_below = 0x{'f' * 500}", "rules.gpu-underused.mean_below"),
         (f"[rules.gpu-underused]\nodd = 0x{'f' * 500}", "rules.gpu-underused.odd"),
         (f"odd = 0x{'f' * 5000}", "unknown key odd"),
@@ -219,7 +231,7 @@ def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] |
         ('[[exempt]]\nrule = "gpu-underused"\nby = "a"\nreason = ""', "exempt[1]"),
         (EXEMPT + "until = 2027-01-31T00:00:00", "exempt[1].until"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_refused_and_named(text: str, named: str) -> None:
     """A typing mistake never switches something off unseen."""
     with pytest.raises(BadPolicy) as caught:
@@ -340,10 +352,12 @@ def test_where_and_when_messages_go_makes_no_other_version(text: str) -> None:
         ({"team": "vision"}, "vision"),
         ({"owner": ""}, None),
         ({}, None),
-        ({"sagemaker:user-profile-arn": "arn:aws:sagemaker:us-east-1:1:user-profile/d-1/ben"},
-         "ben"),
+        (
+            {"sagemaker:user-profile-arn": "arn:aws:sagemaker:us-east-1:1:user-profile/d-1/ben"},
+            "ben",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_owner_is_the_first_tag_that_the_job_carries(
     tags: dict[str, str], owner: str | None
 ) -> None:

@@ -34,7 +34,7 @@ MEASURED = {
         (782, 812, 301, 467071, 52418903, 2616, 78108, 62259, 30841, 393500),
         (524, 408, 141, 220229, 49094300, 1753, 80446, 45697, 22251, 360558),
     ),
-}  # fmt: skip
+}
 _FP32_WHATEVER = {6, 9}
 """Tacotron 2 and WaveGlow: their FP16 figures equal their FP32 ones, so they are left out there."""
 
@@ -132,9 +132,18 @@ def test_every_packaged_figure_has_its_source_and_belongs_to_the_catalogue() -> 
     types = packaged.types().values()
     models = {kind.gpu_model for kind in types if kind.gpu_peaks is not None}
     assert models == {
-        "K80", "T4", "V100", "A10G", "L4", "L40S", "A100", "H100", "H200", "B200",
+        "K80",
+        "T4",
+        "V100",
+        "A10G",
+        "L4",
+        "L40S",
+        "A100",
+        "H100",
+        "H200",
+        "B200",
         "RTX PRO Server 6000",
-    }  # fmt: skip
+    }
     assert all(kind.gpu_peaks.source for kind in types if kind.gpu_peaks is not None)
     assert {model for row in packaged.gpu_ratios() for model in (row.fast, row.slow)} <= models
 

@@ -115,37 +115,68 @@ def learnt(*names: str) -> Discounts:
     """Rates of $0.50 an hour, learnt from a report of the month."""
     rates = [
         OwnRate(
-            REGION, Component.TRAINING, name, Decimal("0.50"), date(2026, 5, 1),
-            date(2026, 5, 31), Decimal(10), "cur.csv",
+            REGION,
+            Component.TRAINING,
+            name,
+            Decimal("0.50"),
+            date(2026, 5, 1),
+            date(2026, 5, 31),
+            Decimal(10),
+            "cur.csv",
         )
         for name in names
-    ]  # fmt: skip
+    ]
     return Discounts(learnt=own_rates(RateBasis.NET, None, rates))
 
 
-@pytest.mark.parametrize(
-    ("discounts", "usd", "kind", "note"),
-    [
-        # what is paid under a contract tells nothing of a list price, nor of its day
-        (Discounts(rates={REGION: {OWN: Decimal("0.50")}}), "0.46", "list", None),
-        # nobody pays more than the list price, so the saving is at least the difference
-        (learnt(OWN), "0.46", "own",
-         "no own rate of ml.m5.2xlarge is known: its list price, the most that it costs"),
-        (learnt(OWN, OTHER), "0.50", "own", None),
-        # the job's own type may have the same discount, and the saving would be too high
-        (learnt(OTHER), "0.50", "own", None),
-    ],
-)  # fmt: skip
-def test_an_own_rate_stands_beside_a_list_price(
-    discounts: Discounts, usd: str, kind: str, note: str | None
+def assert_rate_of_other_type(
+    *, discounts: Discounts, usd: str, kind: str, note: str | None
 ) -> None:
-    """Of the job's type, of the other one, or of both."""
+    """An own rate of the job's type, of the other one, or of both, beside list prices."""
     beside = own(market(), discounts).relative_to(RUN)
     rate, job_rate = hourly(beside, OTHER), hourly(beside, OWN)
     assert (rate.usd, rate.kind) == (Decimal(usd), kind)
     assert note is None or rate.note == note
     assert rate.by_ratio is (note is not None)
     assert comparable(job_rate, rate) is (discounts in (learnt(OWN), learnt(OWN, OTHER)))
+
+
+def test_a_rate_under_a_contract_tells_nothing_of_a_list_price_nor_of_its_day() -> None:
+    # what is paid under a contract tells nothing of a list price, nor of its day
+    assert_rate_of_other_type(
+        discounts=Discounts(rates={REGION: {OWN: Decimal("0.50")}}),
+        usd="0.46",
+        kind="list",
+        note=None,
+    )
+
+
+def test_nobody_pays_more_than_the_list_price_so_the_saving_is_at_least_the_difference() -> None:
+    assert_rate_of_other_type(
+        discounts=learnt(OWN),
+        usd="0.46",
+        kind="own",
+        note="no own rate of ml.m5.2xlarge is known: its list price, the most that it costs",
+    )
+
+
+def test_both_rates_are_known() -> None:
+    """Both rates are known."""
+    assert_rate_of_other_type(
+        discounts=learnt(OWN, OTHER),
+        usd="0.50",
+        kind="own",
+        note=None,
+    )
+
+
+def test_the_jobs_own_type_may_have_the_same_discount_and_the_saving_would_be_too_high() -> None:
+    assert_rate_of_other_type(
+        discounts=learnt(OTHER),
+        usd="0.50",
+        kind="own",
+        note=None,
+    )
 
 
 def test_what_the_ratio_says_is_said_with_the_candidate() -> None:

@@ -12,9 +12,15 @@ from sageaudit.structs import replace
 from tests.fakes.jobs import known
 
 OCTOBER = OwnRate(
-    "us-east-1", Component.TRAINING, "ml.g5.2xlarge", Decimal("1.30"),
-    date(2026, 10, 1), date(2026, 10, 31), Decimal(100), "october.csv",
-)  # fmt: skip
+    "us-east-1",
+    Component.TRAINING,
+    "ml.g5.2xlarge",
+    Decimal("1.30"),
+    date(2026, 10, 1),
+    date(2026, 10, 31),
+    Decimal(100),
+    "october.csv",
+)
 NOVEMBER = replace(
     OCTOBER, usd=Decimal("1.20"), first=date(2026, 11, 1), last=date(2026, 11, 20), source="n.csv"
 )

@@ -21,22 +21,57 @@ BETWEEN = (
 @pytest.mark.parametrize(
     ("rates", "day", "usd", "other_usd", "note"),
     [
-        (BOTH, "2024-12-31", "37.688", None,
-         "the earliest known price, of 2025-01, for 2024-12-31"),
-        (BOTH, "2025-01-01", "37.688", None, None),
-        (BOTH, "2025-01-31", "37.688", None, None),
-        (BOTH, "2025-02-01", "25.2512883", "37.688", BETWEEN.format("2025-02-01")),
-        (BOTH, "2026-05-19", "25.2512883", "37.688", BETWEEN.format("2026-05-19")),
-        (BOTH, "2026-05-20", "25.2512883", None, None),
-        (BOTH, "2026-11-20", "25.2512883", None, None),
-        (BOTH, None, "25.2512883", None, None),
-        # two roundings of one price are no change
-        ([NEW, ROUNDED], "2026-07-01", "25.251", None, None),
-        # what speaks against a price is said beside the note of the day
-        ([SUSPECT], "2026-01-01", "1", None,
-         "the earliest known price, of 2026-05-20, for 2026-01-01 · suspect"),
+        pytest.param(
+            BOTH,
+            "2024-12-31",
+            "37.688",
+            None,
+            "the earliest known price, of 2025-01, for 2024-12-31",
+            id="before the first price",
+        ),
+        pytest.param(BOTH, "2025-01-01", "37.688", None, None, id="on the day of the first price"),
+        pytest.param(
+            BOTH, "2025-01-31", "37.688", None, None, id="in the month of the first price"
+        ),
+        pytest.param(
+            BOTH,
+            "2025-02-01",
+            "25.2512883",
+            "37.688",
+            BETWEEN.format("2025-02-01"),
+            id="between two prices, on the first day",
+        ),
+        pytest.param(
+            BOTH,
+            "2026-05-19",
+            "25.2512883",
+            "37.688",
+            BETWEEN.format("2026-05-19"),
+            id="between two prices, on the last day",
+        ),
+        pytest.param(
+            BOTH, "2026-05-20", "25.2512883", None, None, id="on the day of the newer price"
+        ),
+        pytest.param(BOTH, "2026-11-20", "25.2512883", None, None, id="after the newer price"),
+        pytest.param(BOTH, None, "25.2512883", None, None, id="without a day"),
+        pytest.param(
+            [NEW, ROUNDED],
+            "2026-07-01",
+            "25.251",
+            None,
+            None,
+            id="two roundings of one price are no change",
+        ),
+        pytest.param(
+            [SUSPECT],
+            "2026-01-01",
+            "1",
+            None,
+            "the earliest known price, of 2026-05-20, for 2026-01-01 · suspect",
+            id="what speaks against a price is said beside the note of the day",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_day_has_the_price_that_was_seen_then(
     rates: list[KnownRate], day: str | None, usd: str, other_usd: str | None, note: str | None
 ) -> None:

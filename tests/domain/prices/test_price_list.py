@@ -44,15 +44,21 @@ def entry(*documents: Any, name: str = "ml.m5.xlarge") -> object:
 @pytest.mark.parametrize(
     ("region", "component", "expected"),
     [
-        ("eu-west-1", Component.TRAINING,
-         {"ml.g4dn.xlarge": "0.822", "ml.m5.xlarge": "0.257", STORAGE: "0.154"}),
+        (
+            "eu-west-1",
+            Component.TRAINING,
+            {"ml.g4dn.xlarge": "0.822", "ml.m5.xlarge": "0.257", STORAGE: "0.154"},
+        ),
         ("eu-west-1", Component.PROCESSING, {"ml.m5.xlarge": "0.257", STORAGE: "0.11"}),
         ("eu-west-1", Component.TRANSFORM, {"ml.m5.xlarge": "0.257"}),
-        ("us-east-1", Component.TRAINING,
-         {"ml.g5.2xlarge": "1.515", "ml.m5.large": "0.115", "ml.p4d.24xlarge": "25.251"}),
+        (
+            "us-east-1",
+            Component.TRAINING,
+            {"ml.g5.2xlarge": "1.515", "ml.m5.large": "0.115", "ml.p4d.24xlarge": "25.251"},
+        ),
         ("us-west-2", Component.TRAINING, {}),
     ],
-)  # fmt: skip
+)
 def test_all_documents_together_give_the_observed_rates(
     region: str, component: Component, expected: dict[str, str]
 ) -> None:
@@ -204,8 +210,10 @@ def test_storage_is_each_components_own() -> None:
         volume("0.11", component=Component.PROCESSING),
     ]
     assert [rates(documents, "eu-west-1", component) for component in Component] == [
-        {STORAGE: "0.154"}, {STORAGE: "0.11"}, {},
-    ]  # fmt: skip
+        {STORAGE: "0.154"},
+        {STORAGE: "0.11"},
+        {},
+    ]
 
 
 JSON = st.recursive(

@@ -47,13 +47,22 @@ def test_an_address_loses_what_opens_it(text: str, kept: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "validation:auc", "Test Loss", "ganloss/total", "ProfilerReport-1645031653", "Jörg Müller",
-        "Acme 42", "ada@example.com", "arn:aws:sagemaker:us-east-1:1:automl-job/auto-bank-all-2023",
-        "auto-bank-all-20230626-01-43-dpp7-model-ad5717c1b41a4e938702e8a", "hf-llama-2024-05-20-10",
-        "pipelines-abc123def456-TrainModel-a1B2c3D4e5", "842a9df0-a299-4625-8f8a-ffca58929650.x",
-        "sk-learn-2023-05-06-12-00-00-123", "s3://bucket-44ea55c9/classification/input/data.csv",
+        "validation:auc",
+        "Test Loss",
+        "ganloss/total",
+        "ProfilerReport-1645031653",
+        "Jörg Müller",
+        "Acme 42",
+        "ada@example.com",
+        "arn:aws:sagemaker:us-east-1:1:automl-job/auto-bank-all-2023",
+        "auto-bank-all-20230626-01-43-dpp7-model-ad5717c1b41a4e938702e8a",
+        "hf-llama-2024-05-20-10",
+        "pipelines-abc123def456-TrainModel-a1B2c3D4e5",
+        "842a9df0-a299-4625-8f8a-ffca58929650.x",
+        "sk-learn-2023-05-06-12-00-00-123",
+        "s3://bucket-44ea55c9/classification/input/data.csv",
     ],
-)  # fmt: skip
+)
 def test_ordinary_names_are_shown(text: str) -> None:
     """Of metrics, rules, people, jobs and addresses."""
     assert (is_name(text), redact(text)) == (True, text)
@@ -61,18 +70,38 @@ def test_ordinary_names_are_shown(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", " x", "a\nb", "a" * 257, "a'b", "0f" * 16, _MIXED, "https://me:pw@x", "\u202ex",
-     "a\u200bb", "".join(chr(ord(char) + 0xFEE0) for char in TOKENS[0])],
-)  # fmt: skip
+    [
+        "",
+        " x",
+        "a\nb",
+        "a" * 257,
+        "a'b",
+        "0f" * 16,
+        _MIXED,
+        "https://me:pw@x",
+        "\u202ex",
+        "a\u200bb",
+        "".join(chr(ord(char) + 0xFEE0) for char in TOKENS[0]),
+    ],
+)
 def test_other_texts_are_withheld_as_a_whole(text: str) -> None:
     """Lines, quotes, signs that nobody sees, long hexadecimal numbers, random letters."""
     assert name(text) == "withheld"
 
 
 @pytest.mark.parametrize(
-    "text", ["x@" * 50_000, "://" * 30_000, "eyJ" * 30_000, "A1b/" * 25_000, "sk-1" * 25_000,
-             "key-a." * 20_000, "bearer " * 15_000, "-----BEGIN A PRIVATE KEY" * 4_000],
-)  # fmt: skip
+    "text",
+    [
+        "x@" * 50_000,
+        "://" * 30_000,
+        "eyJ" * 30_000,
+        "A1b/" * 25_000,
+        "sk-1" * 25_000,
+        "key-a." * 20_000,
+        "bearer " * 15_000,
+        "-----BEGIN A PRIVATE KEY" * 4_000,
+    ],
+)
 def test_hostile_text_takes_no_time(text: str) -> None:
     """100 KB of whatever a traceback quotes."""
     begun = time.process_time()
@@ -83,18 +112,46 @@ def test_hostile_text_takes_no_time(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["@ml-platform", "+49 30 1234567", "=1+1", "-ops", "/a/b", ".x", ":", "_", " spaced ", "Jörg",
-     "a\u00a0b", "\u3000", "数据", "x" * 256],
-)  # fmt: skip
+    [
+        "@ml-platform",
+        "+49 30 1234567",
+        "=1+1",
+        "-ops",
+        "/a/b",
+        ".x",
+        ":",
+        "_",
+        " spaced ",
+        "Jörg",
+        "a\u00a0b",
+        "\u3000",
+        "数据",
+        "x" * 256,
+    ],
+)
 def test_a_tag_may_be_whatever_aws_takes(text: str) -> None:
     """Letters, digits, separators and signs, in any place: `_.:/=+-@`."""
     assert is_tag(text)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a\nb", "\ta", "a'b", '"', "<!channel>", "x" * 257, "\u202ex", "a\u200bb",
-             "\x1b[0m", "@" + TOKENS[0], "+" + _MIXED, "0f" * 16]
-)  # fmt: skip
+    "text",
+    [
+        "",
+        "a\nb",
+        "\ta",
+        "a'b",
+        '"',
+        "<!channel>",
+        "x" * 257,
+        "\u202ex",
+        "a\u200bb",
+        "\x1b[0m",
+        "@" + TOKENS[0],
+        "+" + _MIXED,
+        "0f" * 16,
+    ],
+)
 def test_no_tag_has_a_line_a_markup_or_a_token(text: str) -> None:
     """AWS takes none of the former, and nobody is shown the latter."""
     assert not is_tag(text)

@@ -28,11 +28,21 @@ def line(
     quantity, start = Decimal(hours), date(2026, 10, 1) + timedelta(days=day - 1)
     usd = (quantity * Decimal(price)).quantize(places)
     return PaidUsage(
-        "111122223333", "USE1-Train:ml.g5.2xlarge", "us-east-1", "Hrs",
-        start, start, -int(places.as_tuple().exponent), 1, quantity, usd,
-        covered=NOTHING, list_rate=Decimal("1.515"),
-        largest_usd=usd, largest_line="cur.csv: line 7",
-    )  # fmt: skip
+        "111122223333",
+        "USE1-Train:ml.g5.2xlarge",
+        "us-east-1",
+        "Hrs",
+        start,
+        start,
+        -int(places.as_tuple().exponent),
+        1,
+        quantity,
+        usd,
+        covered=NOTHING,
+        list_rate=Decimal("1.515"),
+        largest_usd=usd,
+        largest_line="cur.csv: line 7",
+    )
 
 
 LINE = line("1.3332")
@@ -62,9 +72,15 @@ def test_cost_over_usage_is_the_rate_of_type_region_and_component() -> None:
     [found] = taught(line("1.3332", "3"), line("1.3332", "0.5", day=9))
     assert isinstance(found, Learnt)
     assert found.rate == OwnRate(
-        "us-east-1", Component.TRAINING, "ml.g5.2xlarge", Decimal("1.3332"),
-        date(2026, 10, 1), date(2026, 10, 9), Decimal("3.5"), "cur.csv",
-    )  # fmt: skip
+        "us-east-1",
+        Component.TRAINING,
+        "ml.g5.2xlarge",
+        Decimal("1.3332"),
+        date(2026, 10, 1),
+        date(2026, 10, 9),
+        Decimal("3.5"),
+        "cur.csv",
+    )
     assert found.list_usd == Decimal("1.515")
 
 
@@ -95,34 +111,75 @@ MIXED = [
 @pytest.mark.parametrize(
     ("usage", "basis", "expected"),
     [
-        # 3 hours at $1 and 1 hour at $2 on each day
-        (MIXED, RateBasis.NET,
-         ["1.25 of 32 from 10-01 to 10-08: the average of prices from $1 to $2"]),
-        # a price that changes
-        ([line(str(1 + day / 10), "1", day) for day in range(1, 11)], RateBasis.NET,
-         ["1.55 of 10 from 10-01 to 10-10: the average of prices from $1.1 to $2"]),
-        # a file may have several months
-        ([LINE, line("1.3332", day=38)], RateBasis.NET,
-         ["1.3332 of 1 from 10-01 to 10-05: None", "1.3332 of 1 from 11-01 to 11-07: None"]),
-        # 9 h at $0.90 under the plan and 1 h at $1.3332: $9.4332 for 10 hours
-        ([LINE, under_plan("9", "8.1")], RateBasis.AMORTISED,
-         ["0.94332 of 10 from 10-01 to 10-05: a Savings Plan covers 90% of its hours"]),
-        ([LINE, under_plan("9", "0")], RateBasis.NET, ["1.3332 of 1 from 10-01 to 10-05: None"]),
-        # two accounts, with contracts of their own
-        ([line("1"), replace(line("2"), account="222233334444")], RateBasis.NET,
-         [("1.5 of 2 from 10-01 to 10-05: the average of prices from $1 to $2; of 2 accounts:"
-          " --account learns those of one")]),
-        # where both pay the same there is nothing to say
-        ([LINE, replace(LINE, account="222233334444")], RateBasis.NET,
-         ["1.3332 of 2 from 10-01 to 10-05: None"]),
-        # hours at $0 do not make the other hours cheaper
-        ([LINE, FREE], RateBasis.NET, ["1.3332 of 1 from 10-01 to 10-05: None"]),
+        pytest.param(
+            MIXED,
+            RateBasis.NET,
+            ["1.25 of 32 from 10-01 to 10-08: the average of prices from $1 to $2"],
+            id="3 hours at $1 and 1 hour at $2 on each day",
+        ),
+        pytest.param(
+            [line(str(1 + day / 10), "1", day) for day in range(1, 11)],
+            RateBasis.NET,
+            ["1.55 of 10 from 10-01 to 10-10: the average of prices from $1.1 to $2"],
+            id="a price that changes",
+        ),
+        pytest.param(
+            [LINE, line("1.3332", day=38)],
+            RateBasis.NET,
+            ["1.3332 of 1 from 10-01 to 10-05: None", "1.3332 of 1 from 11-01 to 11-07: None"],
+            id="a file may have several months",
+        ),
+        pytest.param(
+            [LINE, under_plan("9", "8.1")],
+            RateBasis.AMORTISED,
+            ["0.94332 of 10 from 10-01 to 10-05: a Savings Plan covers 90% of its hours"],
+            id="9 h at $0.90 under the plan and 1 h at $1.3332: $9.4332 for 10 hours",
+        ),
+        pytest.param(
+            [LINE, under_plan("9", "0")],
+            RateBasis.NET,
+            ["1.3332 of 1 from 10-01 to 10-05: None"],
+            id="what the plan pays is in no net rate",
+        ),
+        pytest.param(
+            [line("1"), replace(line("2"), account="222233334444")],
+            RateBasis.NET,
+            [
+                (
+                    "1.5 of 2 from 10-01 to 10-05: the average of prices from $1 to $2; of "
+                    "2 accounts:"
+                    " --account learns those of one"
+                )
+            ],
+            id="two accounts, with contracts of their own",
+        ),
+        pytest.param(
+            [LINE, replace(LINE, account="222233334444")],
+            RateBasis.NET,
+            ["1.3332 of 2 from 10-01 to 10-05: None"],
+            id="where both pay the same there is nothing to say",
+        ),
+        pytest.param(
+            [LINE, FREE],
+            RateBasis.NET,
+            ["1.3332 of 1 from 10-01 to 10-05: None"],
+            id="hours at $0 do not make the other hours cheaper",
+        ),
         # six minutes are enough; $3.33 for 2.5 h is $1.33 in a report in cents
-        ([line("1.3332", "0.1")], RateBasis.NET, ["1.3332 of 0.1 from 10-01 to 10-05: None"]),
-        ([line("1.3332", "2.5", places=CENT)], RateBasis.NET,
-         ["1.33 of 2.5 from 10-01 to 10-05: None"]),
+        pytest.param(
+            [line("1.3332", "0.1")],
+            RateBasis.NET,
+            ["1.3332 of 0.1 from 10-01 to 10-05: None"],
+            id="six minutes are enough",
+        ),
+        pytest.param(
+            [line("1.3332", "2.5", places=CENT)],
+            RateBasis.NET,
+            ["1.33 of 2.5 from 10-01 to 10-05: None"],
+            id="$3.33 for 2.5 h is $1.33 in a report in cents",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_rate_is_of_a_month(
     usage: list[PaidUsage], basis: RateBasis, expected: list[str]
 ) -> None:

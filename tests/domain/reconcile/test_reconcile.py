@@ -42,9 +42,18 @@ def audited(
     usage = None if usage_type is None else parsed(usage_type)
     used, cost = (None if text is None else Decimal(text) for text in (quantity, usd))
     whole = AuditedLine(
-        ARN + "a", "a", "us-east-1", "compute", usage_type, usage, "instance-hours", used, cost,
-        paid=True, crosses=False,
-    )  # fmt: skip
+        ARN + "a",
+        "a",
+        "us-east-1",
+        "compute",
+        usage_type,
+        usage,
+        "instance-hours",
+        used,
+        cost,
+        paid=True,
+        crosses=False,
+    )
     return replace(whole, **changes)
 
 
@@ -63,30 +72,8 @@ def only(rows: Sequence[UsageRow]) -> UsageRow:
     return row
 
 
-@pytest.mark.parametrize(
-    ("aws", "history", "quantity", "usd"),
-    [
-        # 2 h + 1 h against 4 h: 1 h less, 25 %; $0.69 against $0.92: $0.23 less
-        (metered(M5, "4", "0.92"),
-         [audited(M5, "2", "0.46"), audited(M5, "1", "0.23")],
-         ("-1", "-25"), ("-0.23", "-25")),
-        # $0.46 and something unknown do not add up to $0.46
-        (metered(M5, "3", "0.69"), [audited(M5, "2", "0.46"), audited(M5, "1", None)],
-         ("0", "0"), (None, None)),
-        # the free tier bills $0 for real hours: a share of nothing is unknown
-        (metered(M5, "2", "0"), [audited(M5, "2", "0.46")], ("0", "0"), ("0.46", None)),
-        # seconds less hours is nothing
-        (metered(M5, "7200", "0.46", unit="Second"), [audited(M5, "2", "0.46")], (None, None),
-         ("0", "0")),
-        # without a usage type, kind and instance type decide
-        (metered("USW2-Train:ml.m5.xlarge", "2", "0.46", region="us-west-2"), [OF_TYPE],
-         ("0", "0"), ("0", "0")),
-        # where AWS names no region the job decides
-        (metered(M5, "2", "0.46", region=None), [audited(M5, "2", "0.46")], ("0", "0"),
-         ("0", "0")),
-    ],
-)  # fmt: skip
-def test_a_usage_type_is_added_up_and_compared_by_quantity_and_dollars(
+def assert_differences(
+    *,
     aws: AwsLine,
     history: list[AuditedLine],
     quantity: tuple[str | None, str | None],
@@ -102,6 +89,63 @@ def test_a_usage_type_is_added_up_and_compared_by_quantity_and_dollars(
     assert figures == tuple(None if text is None else Decimal(text) for text in (*quantity, *usd))
     assert found.unpriced_lines == sum(line.usd is None for line in history)
     assert found.history_usd() == sum(line.usd or 0 for line in history)
+
+
+def test_the_hours_and_dollars_of_two_audits_are_compared_as_one_sum() -> None:
+    """2 h + 1 h against 4 h: 1 h less, 25 %; $0.69 against $0.92: $0.23 less."""
+    assert_differences(
+        aws=metered(M5, "4", "0.92"),
+        history=[audited(M5, "2", "0.46"), audited(M5, "1", "0.23")],
+        quantity=("-1", "-25"),
+        usd=("-0.23", "-25"),
+    )
+
+
+def test_a_known_and_an_unknown_amount_have_no_sum() -> None:
+    """$0.46 and something unknown do not add up to $0.46."""
+    assert_differences(
+        aws=metered(M5, "3", "0.69"),
+        history=[audited(M5, "2", "0.46"), audited(M5, "1", None)],
+        quantity=("0", "0"),
+        usd=(None, None),
+    )
+
+
+def test_the_free_tier_bills_0_for_real_hours_a_share_of_nothing_is_unknown() -> None:
+    """The free tier bills $0 for real hours: a share of nothing is unknown."""
+    assert_differences(
+        aws=metered(M5, "2", "0"),
+        history=[audited(M5, "2", "0.46")],
+        quantity=("0", "0"),
+        usd=("0.46", None),
+    )
+
+
+def test_seconds_less_hours_is_nothing() -> None:
+    assert_differences(
+        aws=metered(M5, "7200", "0.46", unit="Second"),
+        history=[audited(M5, "2", "0.46")],
+        quantity=(None, None),
+        usd=("0", "0"),
+    )
+
+
+def test_without_a_usage_type_kind_and_instance_type_decide() -> None:
+    assert_differences(
+        aws=metered("USW2-Train:ml.m5.xlarge", "2", "0.46", region="us-west-2"),
+        history=[OF_TYPE],
+        quantity=("0", "0"),
+        usd=("0", "0"),
+    )
+
+
+def test_where_aws_names_no_region_the_job_decides() -> None:
+    assert_differences(
+        aws=metered(M5, "2", "0.46", region=None),
+        history=[audited(M5, "2", "0.46")],
+        quantity=("0", "0"),
+        usd=("0", "0"),
+    )
 
 
 def test_what_no_audit_covers_has_its_share() -> None:
@@ -207,9 +251,12 @@ def test_a_line_knows_what_it_used() -> None:
     ]
     used = [one.usage for one in lines_of(ran, "2026-05")]
     assert [usage.text if usage else None for usage in used] == [
-        "Train:ml.g5.2xlarge", "Train:ml.c5.xlarge", "Train:ml.g5.2xlarge",
-        "Train:VolumeUsage.gp2", None,
-    ]  # fmt: skip
+        "Train:ml.g5.2xlarge",
+        "Train:ml.c5.xlarge",
+        "Train:ml.g5.2xlarge",
+        "Train:VolumeUsage.gp2",
+        None,
+    ]
     ran = document(job=job(instances="1 x ml.g5.2xlarge + 2 x ml.c5.xlarge"))
     ran["bill"]["lines"] = [line(usage_type=None, note=None)]
     assert [one.usage for one in lines_of(ran, "2026-05")] == [None]
@@ -238,15 +285,21 @@ def test_what_was_never_used_or_never_paid_is_told_apart() -> None:
         ("USE1-train:ml.m5.large", Usage("train", "ml.m5.large"), JOBS),
         ("USE1-Host:ml.m5.large", Usage("Host", "ml.m5.large"), "endpoints"),
         ("USE1-ServerlessInf:Mem-4GB", Usage("ServerlessInf", "Mem-4GB"), "endpoints"),
-        ("USE1-TrainDebugFreeTier:ml.m5.large", Usage("TrainDebugFreeTier", "ml.m5.large"),
-         "free Debugger and Monitor rules"),
-        ("USE1-TrainingPlanUpfrontFee:ml.p4d.24xlarge",
-         Usage("TrainingPlanUpfrontFee", "ml.p4d.24xlarge"), "training plans"),
+        (
+            "USE1-TrainDebugFreeTier:ml.m5.large",
+            Usage("TrainDebugFreeTier", "ml.m5.large"),
+            "free Debugger and Monitor rules",
+        ),
+        (
+            "USE1-TrainingPlanUpfrontFee:ml.p4d.24xlarge",
+            Usage("TrainingPlanUpfrontFee", "ml.p4d.24xlarge"),
+            "training plans",
+        ),
         ("Studio:KernelGateway-x", Usage("Studio", "KernelGateway-x"), "Studio"),
         ("something new", Usage("something new", ""), "other"),
         ("", Usage("", ""), "other"),
     ],
-)  # fmt: skip
+)
 def test_a_usage_type_is_a_prefix_a_role_and_a_thing(
     usage_type: str, usage: Usage, area: str
 ) -> None:

@@ -67,8 +67,11 @@ def test_findings_that_do_not_stand_are_no_advice() -> None:
 
 def test_what_a_rule_of_requests_says_itself_is_not_said_twice() -> None:
     """The finding names the run that was told the same."""
-    spot = {"EnableManagedSpotTraining": True, "StoppingCondition.MaxRuntimeInSeconds": 9000,
-            "StoppingCondition.MaxWaitTimeInSeconds": 9000}  # fmt: skip
+    spot = {
+        "EnableManagedSpotTraining": True,
+        "StoppingCondition.MaxRuntimeInSeconds": 9000,
+        "StoppingCondition.MaxWaitTimeInSeconds": 9000,
+    }
     parameter = {"parameter": "CheckpointConfig.S3Uri", "old": None, "new": "s3://<bucket>"}
     told = audit(finding("spot-without-checkpoint", fix=[parameter]), name="before")
     found = planned(spot, earlier=[earlier_run(1)], audits=[told])

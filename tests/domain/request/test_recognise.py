@@ -23,9 +23,12 @@ def test_a_request_is_recognised_by_its_name_key_or_its_parameters(kind: JobKind
 
 @pytest.mark.parametrize(
     "document",
-    [STEPS, {"PipelineName": "p", "PipelineDefinition": json.dumps(STEPS)},
-     {"PipelineDefinition": STEPS}],
-)  # fmt: skip
+    [
+        STEPS,
+        {"PipelineName": "p", "PipelineDefinition": json.dumps(STEPS)},
+        {"PipelineDefinition": STEPS},
+    ],
+)
 def test_a_pipeline_may_be_wrapped(document: dict[str, Any]) -> None:
     """As create-pipeline takes it, and describe-pipeline prints it."""
     found = recognise(document, api_model())

@@ -45,13 +45,15 @@ def test_arguments_become_the_apis_parameters() -> None:
     assert request.body == {
         "TrainingJobName": "train",
         "ResourceConfig": {
-            "InstanceType": "ml.g5.xlarge", "InstanceCount": 1, "VolumeSizeInGB": 50,
+            "InstanceType": "ml.g5.xlarge",
+            "InstanceCount": 1,
+            "VolumeSizeInGB": 50,
         },
         "CheckpointConfig": {},
         "OutputDataConfig": {"S3OutputPath": "s3://b/o"},
         "HyperParameters": {"epochs": "10"},
         "Tags": [{"Key": "owner", "Value": "vision"}],
-    }  # fmt: skip
+    }
     assert (request.kind, request.region) == (JobKind.TRAINING, "eu-west-1")
 
 

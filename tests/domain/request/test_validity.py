@@ -35,17 +35,33 @@ def test_a_healthy_request_has_no_problem(kind: JobKind) -> None:
         ({"EnableManagedSpotTraining": 1}, Fault.TYPE, "EnableManagedSpotTraining", None),
         ({"ResourceConfig.InstanceCount": True}, Fault.TYPE, "InstanceCount", None),
         ({"ResourceConfig.InstanceCount": 0}, Fault.LIMITS, "InstanceCount", None),
-        ({"StoppingCondition.MaxRuntimeInSeconds": 2_419_201}, Fault.LIMITS,
-         "MaxRuntimeInSeconds", None),
+        (
+            {"StoppingCondition.MaxRuntimeInSeconds": 2_419_201},
+            Fault.LIMITS,
+            "MaxRuntimeInSeconds",
+            None,
+        ),
         ({"TrainingJobName": "a b"}, Fault.LIMITS, "TrainingJobName", None),
-        ({"AlgorithmSpecification.TrainingInputMode": "file"}, Fault.VALUE, "TrainingInputMode",
-         "File"),
-        ({"ResourceConfig.InstanceType": "ml.g5.2xlarg"}, Fault.VALUE, "InstanceType",
-         "ml.g5.2xlarge"),
-        ({"ResourceConfig.SelectedInstanceType": "ml.g5.2xlarge"}, Fault.UNKNOWN,
-         "SelectedInstanceType", None),
+        (
+            {"AlgorithmSpecification.TrainingInputMode": "file"},
+            Fault.VALUE,
+            "TrainingInputMode",
+            "File",
+        ),
+        (
+            {"ResourceConfig.InstanceType": "ml.g5.2xlarg"},
+            Fault.VALUE,
+            "InstanceType",
+            "ml.g5.2xlarge",
+        ),
+        (
+            {"ResourceConfig.SelectedInstanceType": "ml.g5.2xlarge"},
+            Fault.UNKNOWN,
+            "SelectedInstanceType",
+            None,
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_fault_has_its_word_and_path(
     changes: dict[str, Any], fault: Fault, path: str, near: str | None
 ) -> None:

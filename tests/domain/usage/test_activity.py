@@ -33,35 +33,89 @@ Q20 = [2.0] * 20
     ("hosts", "still"),
     [
         # half an hour on one core or none; a minute less is an ordinary pause
-        *(([(worked(20) + [0.0] * minutes + worked(20), Q20 + [cores] * minutes + Q20)],
-         still) for cores in (0.05, 1.0, 1.2) for minutes,
-         still in ((29, ()), (30, (range(20, 50),)), (200, (range(20, 220),)))),
+        *(
+            ([(worked(20) + [0.0] * minutes + worked(20), Q20 + [cores] * minutes + Q20)], still)
+            for cores in (0.05, 1.0, 1.2)
+            for minutes, still in ((29, ()), (30, (range(20, 50),)), (200, (range(20, 220),)))
+        ),
         # 1.21 cores on one of two hosts, or one percent of a GPU and a bit, are work
-        ([(STILL, [1.0] * 100), (STILL, [1.0] * 100)], (range(20, 80),)),
-        ([(STILL, [1.0] * 100), (STILL, [1.21] * 100)], ()),
-        ([(worked(20) + [1.1] * 60 + worked(20), [1.0] * 100)], ()),
-        ([(worked(20) + [1.0] * 60 + worked(20), [1.0] * 100)], (range(20, 80),)),
+        pytest.param(
+            [(STILL, [1.0] * 100), (STILL, [1.0] * 100)],
+            (range(20, 80),),
+            id="one core on each of two hosts is still",
+        ),
+        pytest.param(
+            [(STILL, [1.0] * 100), (STILL, [1.21] * 100)],
+            (),
+            id="1.21 cores on one of two hosts are work",
+        ),
+        pytest.param(
+            [(worked(20) + [1.1] * 60 + worked(20), [1.0] * 100)],
+            (),
+            id="a bit more than one percent of a GPU is work",
+        ),
+        pytest.param(
+            [(worked(20) + [1.0] * 60 + worked(20), [1.0] * 100)],
+            (range(20, 80),),
+            id="one percent of a GPU is still",
+        ),
         # what comes before the first GPU work may prepare it; one that never works is gpu-idle's
-        ([([0.0] * 60 + worked(60), [1.0] * 120)], ()),
-        ([([0.0] * 120, [1.0] * 120)], ()),
+        pytest.param(
+            [([*[0.0] * 60, *worked(60)], [1.0] * 120)],
+            (),
+            id="what comes before the first GPU work may prepare it",
+        ),
+        pytest.param([([0.0] * 120, [1.0] * 120)], (), id="a GPU that never works is gpu-idle's"),
         # the hosts must stand still together: 35 of 40 minutes are common, or 20
-        ([(worked(n) + [0.0] * 40 + worked(60 - n), [1.0] * 100) for n in (20, 25)],
-         (range(25, 60),)),
-        ([(worked(n) + [0.0] * 40 + worked(60 - n), [1.0] * 100) for n in (20, 40)], ()),
+        pytest.param(
+            [(worked(n) + [0.0] * 40 + worked(60 - n), [1.0] * 100) for n in (20, 25)],
+            (range(25, 60),),
+            id="35 of 40 still minutes are common to both hosts",
+        ),
+        pytest.param(
+            [(worked(n) + [0.0] * 40 + worked(60 - n), [1.0] * 100) for n in (20, 40)],
+            (),
+            id="20 of 40 still minutes are common to both hosts",
+        ),
         # three lost points between still ones are still; four may have been work
-        ([(worked(20) + [0.0] * 20 + [None] * 3 + [0.0] * 37 + worked(20), [1.0] * 100)],
-         (range(20, 80),)),
-        ([(worked(20) + [0.0] * 20 + [None] * 4 + [0.0] * 36 + worked(20), [1.0] * 100)],
-         (range(44, 80),)),
-        ([(STILL, [1.0] * 40 + [None] * 4 + [1.0] * 56)], (range(44, 80),)),
+        pytest.param(
+            [(worked(20) + [0.0] * 20 + [None] * 3 + [0.0] * 37 + worked(20), [1.0] * 100)],
+            (range(20, 80),),
+            id="three lost points between still ones are still",
+        ),
+        pytest.param(
+            [(worked(20) + [0.0] * 20 + [None] * 4 + [0.0] * 36 + worked(20), [1.0] * 100)],
+            (range(44, 80),),
+            id="four lost points may have been work of the GPU",
+        ),
+        pytest.param(
+            [(STILL, [1.0] * 40 + [None] * 4 + [1.0] * 56)],
+            (range(44, 80),),
+            id="four lost points may have been work of the CPU",
+        ),
         # one busy minute of the CPU between ten still ones is a scheduled task, and no work
-        ([(STILL[:80], [1.0] * 35 + [5.0] + [1.0] * 44)], (range(20, 80),)),
-        ([(STILL[:60] + worked(20), [1.0] * 35 + [5.0] * 2 + [1.0] * 43)], ()),
-        ([(STILL[:60] + worked(20), [1.0] * 28 + [5.0] + [1.0] * 51)], (range(29, 60),)),
-        # a minute of the GPU is work
-        ([(STILL[:35] + [40.0] + STILL[20:44] + worked(20), [1.0] * 80)], ()),  # noqa: RUF005
+        pytest.param(
+            [(STILL[:80], [1.0] * 35 + [5.0] + [1.0] * 44)],
+            (range(20, 80),),
+            id="one busy minute of the CPU between ten still ones is a scheduled task",
+        ),
+        pytest.param(
+            [(STILL[:60] + worked(20), [1.0] * 35 + [5.0] * 2 + [1.0] * 43)],
+            (),
+            id="two busy minutes of the CPU are work",
+        ),
+        pytest.param(
+            [(STILL[:60] + worked(20), [1.0] * 28 + [5.0] + [1.0] * 51)],
+            (range(29, 60),),
+            id="a busy minute of the CPU after fewer than ten still ones is work",
+        ),
+        pytest.param(
+            [([*STILL[:35], 40.0, *STILL[20:44], *worked(20)], [1.0] * 80)],
+            (),
+            id="a minute of the GPU is work",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_standstill_is_half_an_hour_without_gpu_work_and_with_one_core_at_most(
     hosts: list[tuple[Points, Points]], still: tuple[range, ...]
 ) -> None:

@@ -35,13 +35,20 @@ def test_a_fifth_of_a_core_is_work_on_any_size() -> None:
 @pytest.mark.parametrize(
     ("cpu", "gpu", "works"),
     [
-        # a missing point leaves it open, unless the other one works
-        ([0, 100, 0, 100, None, None], [0, 0, None, None, 50, 0],
-         [False, True, None, True, True, None]),
-        # without GPU points a GPU host is never known to be idle: its GPU may work
-        ([0, 100], [None, None], [None, True]),
+        pytest.param(
+            [0, 100, 0, 100, None, None],
+            [0, 0, None, None, 50, 0],
+            [False, True, None, True, True, None],
+            id="a missing point leaves it open, unless the other one works",
+        ),
+        pytest.param(
+            [0, 100],
+            [None, None],
+            [None, True],
+            id="without GPU points a GPU host is never known to be idle: its GPU may work",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_host_works_by_either_and_is_idle_by_both(
     cpu: Points, gpu: Points, works: list[bool | None]
 ) -> None:

@@ -31,37 +31,114 @@ ALIKE = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.g4dn.2xlarge", 1))
 @pytest.mark.parametrize(
     ("run", "read", "metric", "expected"),
     [
-        # one busy core of a 4-vCPU g4dn.xlarge reads 100.8: that is 25.2 %
-        (ran(180, "ml.g4dn.xlarge"), series(CPU, [100.8, 400, 0]), CPU, [25.2, 100.0, 0.0]),
+        pytest.param(
+            ran(180, "ml.g4dn.xlarge"),
+            series(CPU, [100.8, 400, 0]),
+            CPU,
+            [25.2, 100.0, 0.0],
+            id="one busy core of a 4-vCPU g4dn.xlarge reads 100.8: that is 25.2 %",
+        ),
         # sums over four GPUs and their memory; memory and disk are the host's own
-        (ran(120, "ml.g4dn.12xlarge"), series(GPU, [100, 400]), GPU, [25.0, 100.0]),
-        (ran(120, "ml.g4dn.12xlarge"), series(GPU_MEMORY, [40, 200]), GPU_MEMORY, [10.0, 50.0]),
-        (ran(120, "ml.g4dn.12xlarge"), series(MEMORY, [50, 100]), MEMORY, [50.0, 100.0]),
-        (ran(120, "ml.g4dn.12xlarge"), series(DISK, [1, 2]), DISK, [1.0, 2.0]),
+        pytest.param(
+            ran(120, "ml.g4dn.12xlarge"),
+            series(GPU, [100, 400]),
+            GPU,
+            [25.0, 100.0],
+            id="a sum over four GPUs",
+        ),
+        pytest.param(
+            ran(120, "ml.g4dn.12xlarge"),
+            series(GPU_MEMORY, [40, 200]),
+            GPU_MEMORY,
+            [10.0, 50.0],
+            id="a sum over the memory of four GPUs",
+        ),
+        pytest.param(
+            ran(120, "ml.g4dn.12xlarge"),
+            series(MEMORY, [50, 100]),
+            MEMORY,
+            [50.0, 100.0],
+            id="memory is the host's own",
+        ),
+        pytest.param(
+            ran(120, "ml.g4dn.12xlarge"),
+            series(DISK, [1, 2]),
+            DISK,
+            [1.0, 2.0],
+            id="disk is the host's own",
+        ),
         # Downloading before and Uploading after would dilute it
-        (job("ml.m5.xlarge", phases=TRAINED), series(CPU, [4, 8, 100, 200, 300, 12, 16, 20]), CPU,
-         [25.0, 50.0, 75.0]),
-        # Training from 10:00:30 to 10:03:30 has two whole minutes
-        (job("ml.m5.xlarge", phases=HALF_PAST), series(CPU, [40, 80, 120, 160]), CPU,
-         [20.0, 30.0]),
-        # an interrupted run trained twice; the waiting between is not in it
-        (ran(300, phases=TWICE), series(CPU, [40, 80, 1, 1, 120]), CPU, [10.0, 20.0, 30.0]),
-        # the series may begin anywhere
-        (ran(120), series(CPU, [1, 2, 40, 80], start=START - 2 * MINUTE), CPU, [10.0, 20.0]),
+        pytest.param(
+            job("ml.m5.xlarge", phases=TRAINED),
+            series(CPU, [4, 8, 100, 200, 300, 12, 16, 20]),
+            CPU,
+            [25.0, 50.0, 75.0],
+            id="Downloading before and Uploading after would dilute Training",
+        ),
+        pytest.param(
+            job("ml.m5.xlarge", phases=HALF_PAST),
+            series(CPU, [40, 80, 120, 160]),
+            CPU,
+            [20.0, 30.0],
+            id="Training from 10:00:30 to 10:03:30 has two whole minutes",
+        ),
+        pytest.param(
+            ran(300, phases=TWICE),
+            series(CPU, [40, 80, 1, 1, 120]),
+            CPU,
+            [10.0, 20.0, 30.0],
+            id="an interrupted run trained twice; the waiting between is not in it",
+        ),
+        pytest.param(
+            ran(120),
+            series(CPU, [1, 2, 40, 80], start=START - 2 * MINUTE),
+            CPU,
+            [10.0, 20.0],
+            id="the series may begin anywhere",
+        ),
         # what no utilisation can be is missing; real busy cores read up to 100.8
-        *((ran(120), series(CPU, [40, broken]), CPU, [10.0, None])
-          for broken in (nan, inf, -inf, -1.0, 421.0, 1e300)),
-        (ran(60), series(CPU, [403.2]), CPU, [100.0]),
+        *(
+            (ran(120), series(CPU, [40, broken]), CPU, [10.0, None])
+            for broken in (nan, inf, -inf, -1.0, 421.0, 1e300)
+        ),
+        pytest.param(
+            ran(60), series(CPU, [403.2]), CPU, [100.0], id="a real busy core reads up to 100.8"
+        ),
         # null in the series, and minutes before the first and after the last point: never 0
-        (ran(360), series(CPU, [40, None, 80], start=START + MINUTE), CPU,
-         [None, 10.0, None, 20.0, None, None]),
-        # memory is a share already, so that a mixed cluster needs no map
-        (ran(60, groups=MIXED), series(MEMORY, [30]), MEMORY, [30.0]),
+        pytest.param(
+            ran(360),
+            series(CPU, [40, None, 80], start=START + MINUTE),
+            CPU,
+            [None, 10.0, None, 20.0, None, None],
+            id=(
+                "null in the series, and minutes before the first and after the last point, "
+                "are never 0"
+            ),
+        ),
+        pytest.param(
+            ran(60, groups=MIXED),
+            series(MEMORY, [30]),
+            MEMORY,
+            [30.0],
+            id="memory is a share already, so that a mixed cluster needs no map",
+        ),
         # two groups of 8 vCPUs and one GPU each: every host is alike
-        (ran(60, groups=ALIKE), series(CPU, [400]), CPU, [50.0]),
-        (ran(60, groups=ALIKE), series(GPU, [50]), GPU, [50.0]),
+        pytest.param(
+            ran(60, groups=ALIKE),
+            series(CPU, [400]),
+            CPU,
+            [50.0],
+            id="the CPUs of two groups with 8 vCPUs each",
+        ),
+        pytest.param(
+            ran(60, groups=ALIKE),
+            series(GPU, [50]),
+            GPU,
+            [50.0],
+            id="the GPUs of two groups with one GPU each",
+        ),
     ],
-)  # fmt: skip
+)
 def test_points_become_shares_of_a_hosts_whole_in_its_own_work(
     run: Job, read: RawSeries, metric: Metric, expected: list[float | None]
 ) -> None:
@@ -78,26 +155,75 @@ def test_points_become_shares_of_a_hosts_whole_in_its_own_work(
 @pytest.mark.parametrize(
     ("run", "cpu", "metric", "code"),
     [
-        # the adapter says why a metric has no series
-        (ran(60, "ml.g4dn.xlarge"), series(CPU, [40]), GPU, "metric_missing"),
-        # clock offsets of whole hours happen in recordings
-        (ran(60), series(CPU, [40], start=START + timedelta(hours=5)), CPU, "metric_missing"),
-        (ran(60), series(CPU, [None]), CPU, "metric_missing"),
+        pytest.param(
+            ran(60, "ml.g4dn.xlarge"),
+            series(CPU, [40]),
+            GPU,
+            "metric_missing",
+            id="the adapter says why a metric has no series",
+        ),
+        pytest.param(
+            ran(60),
+            series(CPU, [40], start=START + timedelta(hours=5)),
+            CPU,
+            "metric_missing",
+            id="clock offsets of whole hours happen in recordings",
+        ),
+        pytest.param(ran(60), series(CPU, [None]), CPU, "metric_missing", id="a series of nulls"),
         # not unknown: there is no GPU
-        (ran(60), series(CPU, [40]), GPU, "no_gpu"),
-        (ran(60), series(CPU, [40]), GPU_MEMORY, "no_gpu"),
-        # without the number of vCPUs a sum over cores says nothing
-        (ran(60, "ml.new.xlarge"), series(CPU, [40]), CPU, "type_unknown"),
-        (ran(60, groups=()), series(CPU, [40]), CPU, "type_unknown"),
-        # Describe does not say which host is of which group
-        (ran(60, groups=MIXED), series(CPU, [40]), CPU, "hosts_unmapped"),
-        (ran(60, groups=MIXED), series(CPU, [40]), GPU, "hosts_unmapped"),
+        pytest.param(ran(60), series(CPU, [40]), GPU, "no_gpu", id="a host without GPUs"),
+        pytest.param(
+            ran(60),
+            series(CPU, [40]),
+            GPU_MEMORY,
+            "no_gpu",
+            id="a host without GPUs has no GPU memory",
+        ),
+        pytest.param(
+            ran(60, "ml.new.xlarge"),
+            series(CPU, [40]),
+            CPU,
+            "type_unknown",
+            id="without the number of vCPUs a sum over cores says nothing",
+        ),
+        pytest.param(
+            ran(60, groups=()),
+            series(CPU, [40]),
+            CPU,
+            "type_unknown",
+            id="without an instance type a sum over cores says nothing",
+        ),
+        pytest.param(
+            ran(60, groups=MIXED),
+            series(CPU, [40]),
+            CPU,
+            "hosts_unmapped",
+            id="Describe does not say which host is of which group",
+        ),
+        pytest.param(
+            ran(60, groups=MIXED),
+            series(CPU, [40]),
+            GPU,
+            "hosts_unmapped",
+            id="nor whose GPUs a series has",
+        ),
         # series of another job's hosts, whose name may begin alike
-        (ran(60), series(CPU, [40], host="train-2/algo-1"), CPU, "metric_missing"),
-        # hourly points of a disk blur neither CPU nor GPU
-        (ran(60), series(DISK, [40], period_s=3600), CPU, "metric_missing"),
+        pytest.param(
+            ran(60),
+            series(CPU, [40], host="train-2/algo-1"),
+            CPU,
+            "metric_missing",
+            id="another job's hosts may have names that begin alike",
+        ),
+        pytest.param(
+            ran(60),
+            series(DISK, [40], period_s=3600),
+            CPU,
+            "metric_missing",
+            id="hourly points of a disk blur neither CPU nor GPU",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_known_is_missing_with_its_reason(
     run: Job, cpu: RawSeries, metric: Metric, code: str
 ) -> None:
@@ -138,9 +264,12 @@ def test_an_accelerator_without_a_metric_may_work_unseen() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "work"),
-    [(JobKind.TRAINING, "Training"), (JobKind.PROCESSING, "Processing"),
-     (JobKind.TRANSFORM, "Transform")],
-)  # fmt: skip
+    [
+        (JobKind.TRAINING, "Training"),
+        (JobKind.PROCESSING, "Processing"),
+        (JobKind.TRANSFORM, "Transform"),
+    ],
+)
 def test_a_host_without_series_lowers_the_coverage(kind: JobKind, work: str) -> None:
     """One of four hosts was seen: a quarter of the points, for every kind of job."""
     run = ran(120, instances=4, kind=kind, phases=phases((work, 120)))
@@ -239,26 +368,60 @@ AGAIN = phases(("Training", 120), ("Interrupted", 120), ("Training", 120))
 @pytest.mark.parametrize(
     ("run", "read", "expected"),
     [
-        # gaps, and what is not a number, leave no point
-        (ran(600), algorithm(0.5, None, nan, 0.75, inf, -inf, -2.0),
-         [(0, 0.5), (180, 0.75), (360, -2.0)]),
+        pytest.param(
+            ran(600),
+            algorithm(0.5, None, nan, 0.75, inf, -inf, -2.0),
+            [(0, 0.5), (180, 0.75), (360, -2.0)],
+            id="gaps, and what is not a number, leave no point",
+        ),
         # neither another job's, nor a host's, nor values that CloudWatch would not hold
-        *((ran(600), algorithm(1.0, host=host), [])
-          for host in ("train-2", "other", "train/algo-1")),
-        (ran(600), algorithm(None, nan), []),
-        (ran(600), algorithm(1.7e308, -(2.0**361)), []),
-        (ran(600), algorithm(2.0**360), [(0, 2.0**360)]),
+        *(
+            (ran(600), algorithm(1.0, host=host), [])
+            for host in ("train-2", "other", "train/algo-1")
+        ),
+        pytest.param(ran(600), algorithm(None, nan), [], id="nothing but gaps"),
+        pytest.param(
+            ran(600),
+            algorithm(1.7e308, -(2.0**361)),
+            [],
+            id="values that CloudWatch would not take",
+        ),
+        pytest.param(
+            ran(600),
+            algorithm(2.0**360),
+            [(0, 2.0**360)],
+            id="the largest value that CloudWatch takes",
+        ),
         # Training from 10:02:30 to 10:04:30 prints into the minutes 10:02, 10:03 and 10:04; the
         # first of these began before the work: its point stands at the work's start
-        (job("ml.m5.xlarge", phases=LATE), EIGHT, [(150, 2.0), (180, 3.0), (240, 4.0)]),
-        # what lies between two Training phases was printed by neither
-        (job("ml.m5.xlarge", phases=AGAIN), EIGHT, [(0, 0.0), (60, 1.0), (240, 4.0), (300, 5.0)]),
+        pytest.param(
+            job("ml.m5.xlarge", phases=LATE),
+            EIGHT,
+            [(150, 2.0), (180, 3.0), (240, 4.0)],
+            id="Training that begins inside a minute has that minute's point at its start",
+        ),
+        pytest.param(
+            job("ml.m5.xlarge", phases=AGAIN),
+            EIGHT,
+            [(0, 0.0), (60, 1.0), (240, 4.0), (300, 5.0)],
+            id="what lies between two Training phases was printed by neither",
+        ),
         # an hour's point that covers the run is one; periods of a broken clock are none
-        (ran(600), algorithm(0.5, period_s=3600), [(0, 0.5)]),
-        (ran(600), algorithm(None, *([0.5] * 1000), period_s=10**9), []),
-        (ran(600, phases=()), algorithm(0.5), []),
+        pytest.param(
+            ran(600),
+            algorithm(0.5, period_s=3600),
+            [(0, 0.5)],
+            id="a point of an hour that covers the run",
+        ),
+        pytest.param(
+            ran(600),
+            algorithm(None, *([0.5] * 1000), period_s=10**9),
+            [],
+            id="a period of a broken clock",
+        ),
+        pytest.param(ran(600, phases=()), algorithm(0.5), [], id="a run without phases"),
     ],
-)  # fmt: skip
+)
 def test_an_algorithm_metric_is_a_curve_inside_the_jobs_work(
     run: Job, read: RawSeries, expected: list[tuple[float, float]]
 ) -> None:

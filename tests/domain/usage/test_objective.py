@@ -19,19 +19,62 @@ from tests.fakes.jobs import START
     ("better", "names"),
     [
         # as SageMaker's own algorithms, Hugging Face and Keras name errors and scores
-        (Direction.MINIMIZE, ["validation:rmse", "validation:logloss", "validation:error",
-         "eval_loss", "val_loss", "train:loss", "Validation Loss", "valLoss",
-         "validation:mlogloss", "test:RMSE", "mean_squared_error", "validation:perplexity",
-         "word_error_rate", "test:mean_wQuantileLoss"]),
-        (Direction.MAXIMIZE, ["validation:auc", "validation:accuracy", "validation:mAP",
-         "validation:ndcg", "eval_f1", "validation:f1_binary", "validation:mIOU",
-         "validation:bleu", "train:mean_rho", "train:accuracy:epoch", "Test Accuracy",
-         "test:pwll"]),
+        pytest.param(
+            Direction.MINIMIZE,
+            [
+                "validation:rmse",
+                "validation:logloss",
+                "validation:error",
+                "eval_loss",
+                "val_loss",
+                "train:loss",
+                "Validation Loss",
+                "valLoss",
+                "validation:mlogloss",
+                "test:RMSE",
+                "mean_squared_error",
+                "validation:perplexity",
+                "word_error_rate",
+                "test:mean_wQuantileLoss",
+            ],
+            id=("names of errors, as SageMaker's own algorithms, Hugging Face and Keras have them"),
+        ),
+        pytest.param(
+            Direction.MAXIMIZE,
+            [
+                "validation:auc",
+                "validation:accuracy",
+                "validation:mAP",
+                "validation:ndcg",
+                "eval_f1",
+                "validation:f1_binary",
+                "validation:mIOU",
+                "validation:bleu",
+                "train:mean_rho",
+                "train:accuracy:epoch",
+                "Test Accuracy",
+                "test:pwll",
+            ],
+            id="names of scores",
+        ),
         # other names tell no direction, nor does one that says both
-        (None, ["epoch", "learning_rate", "eval_runtime", "reward", "loss_scale",
-         "train:accuracy_loss", "ObjectiveMetric", "", "loss_weight"]),
+        pytest.param(
+            None,
+            [
+                "epoch",
+                "learning_rate",
+                "eval_runtime",
+                "reward",
+                "loss_scale",
+                "train:accuracy_loss",
+                "ObjectiveMetric",
+                "",
+                "loss_weight",
+            ],
+            id="names that tell no direction, or both",
+        ),
     ],
-)  # fmt: skip
+)
 def test_less_of_an_error_and_more_of_a_score_is_better(
     better: Direction | None, names: list[str]
 ) -> None:

@@ -22,16 +22,22 @@ POINT = PERCENT | st.none()
 LINES = st.lists(st.lists(POINT, min_size=1, max_size=30), min_size=1, max_size=6)
 
 
-@given(hosts=st.lists(st.lists(PERCENT, min_size=1, max_size=40), min_size=1, max_size=8),
-       percent=st.sampled_from((0, 5, 50, 95, 99.5, 100)))  # fmt: skip
+@given(
+    hosts=st.lists(st.lists(PERCENT, min_size=1, max_size=40), min_size=1, max_size=8),
+    percent=st.sampled_from((0, 5, 50, 95, 99.5, 100)),
+)
 def test_the_busiest_hosts_percentile(hosts: list[list[float]], percent: float) -> None:
     """Whatever the order of the hosts, and with equal points."""
     found = percentile_of_busiest((Series(tuple(points)) for points in hosts), percent)
     assert found == max(percentile(points, percent) for points in hosts)
 
 
-@given(raw=st.lists(st.floats(-1, 500) | st.none() | st.sampled_from((math.nan, math.inf, 400.0)),
-                    max_size=20), divisor=st.sampled_from((1, 3, 4)))  # fmt: skip
+@given(
+    raw=st.lists(
+        st.floats(-1, 500) | st.none() | st.sampled_from((math.nan, math.inf, 400.0)), max_size=20
+    ),
+    divisor=st.sampled_from((1, 3, 4)),
+)
 @example(raw=[], divisor=1)
 @example(raw=[None, None], divisor=4)
 def test_points_that_are_normalised_at_once(raw: list[float | None], divisor: int) -> None:
@@ -64,8 +70,10 @@ def by_points(values: list[float | None], longest: int) -> list[bool | None]:
     return found
 
 
-@given(values=st.lists(st.sampled_from((0.0, 0.4, 0.6, 90.0, None)), min_size=1, max_size=14),
-       period_s=st.sampled_from((60, 300)))  # fmt: skip
+@given(
+    values=st.lists(st.sampled_from((0.0, 0.4, 0.6, 90.0, None)), min_size=1, max_size=14),
+    period_s=st.sampled_from((60, 300)),
+)
 def test_states_of_a_whole_line(values: list[float | None], period_s: int) -> None:
     """With and without missing points."""
     found = states(Series(tuple(values)), lambda points: gpu_works(points, 2), period_s)

@@ -61,56 +61,140 @@ MACHINES = "The use of its machines was not judged"
 @pytest.mark.parametrize(
     ("measured", "codes", "said"),
     [
-        (lambda: whole(ON_GPU, 60), (), None),
-        # what the instances do not have is not missing, nor is what only sizes a volume
-        (lambda: flat(ran(3600), 60, cpu=50, memory=50), (), None),
-        # all resources share one reason, so none is listed
-        (lambda: measure(ON_GPU, (), TYPES, absent=Missing("metric_denied", "GetMetricData is",
-         "Allow it.")), (), f"{MACHINES}: GetMetricData is. Allow it."),
-        (lambda: flat(ON_GPU, 60, cpu=50, gpu=50), (),
-         "The use of memory and GPU memory was not judged: no points."),
-        (on_trainium, (),
-         ("The use of the accelerators was not judged: CloudWatch records no use of the "
-         "accelerators of ml.trn1.2xlarge. Measure it inside the container, such as with "
-         "neuron-monitor.")),
+        pytest.param(lambda: whole(ON_GPU, 60), (), None, id="everything was judged"),
+        pytest.param(
+            lambda: flat(ran(3600), 60, cpu=50, memory=50),
+            (),
+            None,
+            id="what the instances do not have is not missing, nor is what only sizes a volume",
+        ),
+        pytest.param(
+            lambda: measure(
+                ON_GPU, (), TYPES, absent=Missing("metric_denied", "GetMetricData is", "Allow it.")
+            ),
+            (),
+            f"{MACHINES}: GetMetricData is. Allow it.",
+            id="all resources share one reason, so none is listed",
+        ),
+        pytest.param(
+            lambda: flat(ON_GPU, 60, cpu=50, gpu=50),
+            (),
+            "The use of memory and GPU memory was not judged: no points.",
+            id="two resources without points",
+        ),
+        pytest.param(
+            on_trainium,
+            (),
+            (
+                "The use of the accelerators was not judged: CloudWatch records no use of the "
+                "accelerators of ml.trn1.2xlarge. Measure it inside the container, such as with "
+                "neuron-monitor."
+            ),
+            id="accelerators that CloudWatch does not record",
+        ),
         # the other hosts stand for themselves only
-        (lambda: whole(ran(3600, "ml.g5.2xlarge", 8), 60, 7), (),
-         "1 of 8 hosts has no metrics: what it did was not judged."),
-        (lambda: whole(ran(3600, "ml.g5.2xlarge", 8), 60, 5), (),
-         "3 of 8 hosts have no metrics: what they did was not judged."),
-        (lambda: whole(ran(3600, "ml.g5.2xlarge", 8), 60, 8), (), None),
-        (half_measured, (),
-         "1 of 2 hosts has no metrics of the GPUs and GPU memory: what it did was not judged."),
+        pytest.param(
+            lambda: whole(ran(3600, "ml.g5.2xlarge", 8), 60, 7),
+            (),
+            "1 of 8 hosts has no metrics: what it did was not judged.",
+            id="one of eight hosts has no metrics",
+        ),
+        pytest.param(
+            lambda: whole(ran(3600, "ml.g5.2xlarge", 8), 60, 5),
+            (),
+            "3 of 8 hosts have no metrics: what they did was not judged.",
+            id="three of eight hosts have no metrics",
+        ),
+        pytest.param(
+            lambda: whole(ran(3600, "ml.g5.2xlarge", 8), 60, 8),
+            (),
+            None,
+            id="all hosts have metrics",
+        ),
+        pytest.param(
+            half_measured,
+            (),
+            "1 of 2 hosts has no metrics of the GPUs and GPU memory: what it did was not judged.",
+            id="one of two hosts has no metrics of its GPUs",
+        ),
         # half an hour without points could have been idle or busy
-        (lambda: whole(ON_GPU, 30), (),
-         ("The metrics of the CPUs, memory, the GPUs and GPU memory end 30 min before the "
-         "job does: what came then was not judged.")),
+        pytest.param(
+            lambda: whole(ON_GPU, 30),
+            (),
+            (
+                "The metrics of the CPUs, memory, the GPUs and GPU memory end 30 min before the "
+                "job does: what came then was not judged."
+            ),
+            id="half an hour without points at the end",
+        ),
         # a quarter of an hour is what a rule judges; late and lost points are shorter
-        (lambda: gap(14), (), None),
-        (lambda: gap(15), (),
-         ("The metrics of the CPUs have no points for 15 min: what happened then was "
-         "not judged.")),
+        pytest.param(
+            lambda: gap(14), (), None, id="14 minutes without points are late or lost ones"
+        ),
+        pytest.param(
+            lambda: gap(15),
+            (),
+            (
+                "The metrics of the CPUs have no points for 15 min: what happened then was "
+                "not judged."
+            ),
+            id="15 minutes without points are what a rule judges",
+        ),
         # each code of the rules' answers has its own sentence
-        (lambda: flat(ran(420), 7, cpu=50, memory=50), ("too_short",),
-         f"Its own code ran for only 7 min: {NEEDED}. {TOGETHER}"),
-        (lambda: on_cpu([0.0] * 30 + [200.0] * 5 + [0.0] * 25), ("too_short",),
-         f"It was at work for only 5 min: {NEEDED}. {TOGETHER}"),
-        (lambda: flat(ran(120), 2, cpu=50, memory=50), ("too_few_points",),
-         "Its use was not judged: 2 points of each host are too few."),
-        (lambda: flat(ran(3600), 60, cpu=50, memory=50), ("period_too_coarse",),
-         "Its metrics have one point every 1 min: idle time in between was not judged."),
-        (lambda: flat(ran(3600), 60, cpu=50, memory=50), ("hosts_unmapped",),
-         "Its hosts were not compared: CloudWatch does not say in which group each host is."),
-        # every third point is no gap, and too few all the same
-        (lambda: on_cpu([50.0 if minute % 3 == 0 else None for minute in range(60)]),
-         ("coverage_low",), "The metrics of the CPUs have 33% of their points: too few to judge."),
+        pytest.param(
+            lambda: flat(ran(420), 7, cpu=50, memory=50),
+            ("too_short",),
+            f"Its own code ran for only 7 min: {NEEDED}. {TOGETHER}",
+            id="code that ran too shortly",
+        ),
+        pytest.param(
+            lambda: on_cpu([0.0] * 30 + [200.0] * 5 + [0.0] * 25),
+            ("too_short",),
+            f"It was at work for only 5 min: {NEEDED}. {TOGETHER}",
+            id="work that was too short",
+        ),
+        pytest.param(
+            lambda: flat(ran(120), 2, cpu=50, memory=50),
+            ("too_few_points",),
+            "Its use was not judged: 2 points of each host are too few.",
+            id="two points of each host",
+        ),
+        pytest.param(
+            lambda: flat(ran(3600), 60, cpu=50, memory=50),
+            ("period_too_coarse",),
+            "Its metrics have one point every 1 min: idle time in between was not judged.",
+            id="too coarse a period",
+        ),
+        pytest.param(
+            lambda: flat(ran(3600), 60, cpu=50, memory=50),
+            ("hosts_unmapped",),
+            "Its hosts were not compared: CloudWatch does not say in which group each host is.",
+            id="hosts that cannot be mapped to their groups",
+        ),
+        pytest.param(
+            lambda: on_cpu([50.0 if minute % 3 == 0 else None for minute in range(60)]),
+            ("coverage_low",),
+            "The metrics of the CPUs have 33% of their points: too few to judge.",
+            id="every third point is no gap, and too few all the same",
+        ),
         # the recording has the series, and nothing in them, or of another time
-        (lambda: on_cpu([None] * 60, [None] * 60), (), f"{MACHINES}: all its points are null."),
-        (lambda: usage(ran(3600), *(series(m, [5.0] * 60,
-         start=START + timedelta(1)) for m in (CPU, MEMORY))), (),
-         f"{MACHINES}: no points inside the Training phase."),
+        pytest.param(
+            lambda: on_cpu([None] * 60, [None] * 60),
+            (),
+            f"{MACHINES}: all its points are null.",
+            id="a recording whose points are all null",
+        ),
+        pytest.param(
+            lambda: usage(
+                ran(3600),
+                *(series(m, [5.0] * 60, start=START + timedelta(1)) for m in (CPU, MEMORY)),
+            ),
+            (),
+            f"{MACHINES}: no points inside the Training phase.",
+            id="a recording of another time",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_was_not_judged_is_one_sentence_a_reason(
     measured: Callable[[], Measurements], codes: tuple[str, ...], said: str | None
 ) -> None:

@@ -32,8 +32,9 @@ def test_hosts_count_alike() -> None:
     """One host at work and one that is not: half. A missing point counts as worked, so that a
     later point can only add idle time.
     """
-    two = (series(Metric.GPU, [value] * 60, host=f"train/algo-{n}")
-           for n, value in ((1, 400), (2, 0)))  # fmt: skip
+    two = (
+        series(Metric.GPU, [value] * 60, host=f"train/algo-{n}") for n, value in ((1, 400), (2, 0))
+    )
     assert worked_share(ran(3600, GPUS, 2), usage(ran(3600, GPUS, 2), *two)) == Decimal("0.5")
     gaps = usage(ran(3600, GPUS), series(Metric.GPU, [0] * 45 + [None] * 15))
     assert worked_share(ran(3600, GPUS), gaps) == Decimal("0.25")
@@ -126,8 +127,9 @@ def test_what_to_look_at_is_what_the_metrics_show(
 def test_hosts_at_different_work_do_not_wait_for_each_other_alike() -> None:
     """More than 20 points apart, another rule finds them. A CPU job has only its vCPUs to use."""
     of = ran(3600, GPUS, 2)
-    apart = (series(Metric.GPU, [value] * 60, host=f"train/algo-{n}")
-             for n, value in ((1, 160), (2, 79)))  # fmt: skip
+    apart = (
+        series(Metric.GPU, [value] * 60, host=f"train/algo-{n}") for n, value in ((1, 160), (2, 79))
+    )
     assert idle_causes(of, usage(of, *apart)) == ("profile",)
     on_cpu = ran(3600)
     assert idle_causes(on_cpu, flat(on_cpu, 60, cpu=20)) == ("parallel_work", "profile")

@@ -23,33 +23,75 @@ def of_unknown(avoidable: int, lost: int, **counts: Any) -> Sums:
 @pytest.mark.parametrize(
     ("sums", "spend", "avoidable", "lost"),
     [
-        (Sums(), "$0.00", "$0.00", "$0.00"),
-        (Sums(jobs=1, total_usd=USD), "$6.06", "$0.00", "$0.00"),
-        (of_unknown(1, 0, not_judged=1, total_usd=USD), "$6.06", "not judged", "$0.00"),
-        (of_unknown(1, 0, jobs=2, not_judged=1, total_usd=USD), "$6.06", "$0.00 or more", "$0.00"),
-        (
+        pytest.param(Sums(), "$0.00", "$0.00", "$0.00", id="no job"),
+        pytest.param(
+            Sums(jobs=1, total_usd=USD), "$6.06", "$0.00", "$0.00", id="a job without waste"
+        ),
+        pytest.param(
+            of_unknown(1, 0, not_judged=1, total_usd=USD),
+            "$6.06",
+            "not judged",
+            "$0.00",
+            id="a job that was not judged",
+        ),
+        pytest.param(
+            of_unknown(1, 0, jobs=2, not_judged=1, total_usd=USD),
+            "$6.06",
+            "$0.00 or more",
+            "$0.00",
+            id="one of two jobs was not judged",
+        ),
+        pytest.param(
             of_unknown(2, 1, not_judged=1, unauditable=1, total_usd=USD),
-            "$6.06 or more", "not judged", "$0.00 or more",
+            "$6.06 or more",
+            "not judged",
+            "$0.00 or more",
+            id="one of two jobs could not be audited",
         ),
-        (of_unknown(1, 1, unpriced=1), "unknown", "unknown", "unknown"),
-        (
+        pytest.param(
+            of_unknown(1, 1, unpriced=1),
+            "unknown",
+            "unknown",
+            "unknown",
+            id="a job without a price",
+        ),
+        pytest.param(
             of_unknown(1, 1, jobs=2, unpriced=1, total_usd=USD),
-            "$6.06 or more", "$0.00 or more", "$0.00 or more",
+            "$6.06 or more",
+            "$0.00 or more",
+            "$0.00 or more",
+            id="one of two jobs has no price",
         ),
-        (of_unknown(1, 1, unauditable=1), "unknown", "not judged", "unknown"),
-        (Sums(jobs=1, upper_bounds=1, total_usd=USD), "up to $6.06", "$0.00", "$0.00"),
-        (
+        pytest.param(
+            of_unknown(1, 1, unauditable=1),
+            "unknown",
+            "not judged",
+            "unknown",
+            id="a job that could not be audited",
+        ),
+        pytest.param(
+            Sums(jobs=1, upper_bounds=1, total_usd=USD),
+            "up to $6.06",
+            "$0.00",
+            "$0.00",
+            id="an upper bound",
+        ),
+        pytest.param(
             Sums(jobs=2, upper_bounds=1, incomplete=1, total_usd=USD),
-            "about $6.06", "$0.00", "$0.00",
+            "about $6.06",
+            "$0.00",
+            "$0.00",
+            id="an upper bound and a bill that lacks something",
         ),
-        (
+        pytest.param(
             Sums(jobs=2, estimated=1, incomplete=1, total_usd=USD, lost_up_to_usd=USD),
             "about $6.06 or more",
             "$0.00",
             "up to about $6.06",
+            id="an estimate and a bill that lacks something",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_known_of_any_job_is_not_0(
     sums: Sums, spend: str, avoidable: str, lost: str
 ) -> None:
@@ -60,17 +102,34 @@ def test_what_is_not_known_of_any_job_is_not_0(
 @pytest.mark.parametrize(
     ("sums", "news"),
     [
-        (Sums(), "No job was audited in this period"),
-        (of_unknown(2, 0, not_judged=2, total_usd=USD),
-         "2 jobs cost $6.06: how much of it was avoidable is not known"),
-        (Sums(jobs=1, total_usd=USD), "1 job cost $6.06: none of it was found avoidable or lost"),
-        (Sums(jobs=1, total_usd=USD, rules={"idle-tail": RuleSums(findings=2)}),
-         "1 job cost $6.06: 2 findings, none of which saves anything for certain"),
-        (Sums(jobs=1, total_usd=USD, avoidable_usd=Decimal(2), lost_usd=Decimal(1)),
-         "1 job cost $6.06: $2.00 was avoidable and $1.00 was lost"),
-        (Sums(jobs=1, total_usd=USD, lost_up_to_usd=USD), "1 job cost $6.06: up to $6.06 was lost"),
+        pytest.param(Sums(), "No job was audited in this period", id="no job"),
+        pytest.param(
+            of_unknown(2, 0, not_judged=2, total_usd=USD),
+            "2 jobs cost $6.06: how much of it was avoidable is not known",
+            id="two jobs that were not judged",
+        ),
+        pytest.param(
+            Sums(jobs=1, total_usd=USD),
+            "1 job cost $6.06: none of it was found avoidable or lost",
+            id="a job without waste",
+        ),
+        pytest.param(
+            Sums(jobs=1, total_usd=USD, rules={"idle-tail": RuleSums(findings=2)}),
+            "1 job cost $6.06: 2 findings, none of which saves anything for certain",
+            id="findings without a saving",
+        ),
+        pytest.param(
+            Sums(jobs=1, total_usd=USD, avoidable_usd=Decimal(2), lost_usd=Decimal(1)),
+            "1 job cost $6.06: $2.00 was avoidable and $1.00 was lost",
+            id="avoidable and lost dollars",
+        ),
+        pytest.param(
+            Sums(jobs=1, total_usd=USD, lost_up_to_usd=USD),
+            "1 job cost $6.06: up to $6.06 was lost",
+            id="dollars that may be lost",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_news_of_an_account_is_its_figures(sums: Sums, news: str) -> None:
     """What was not judged is not "none"."""
     assert account_headline(sums) == news

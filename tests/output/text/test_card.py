@@ -76,36 +76,121 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
 @pytest.mark.parametrize(
     ("audit", "notify", "title"),
     [
-        (document(), due(), "wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge"),
-        (document(), due(said="9.46", runs=1), "wastes about $9.50 a month, 1 run: use"),
-        (document(), due(said="1249"), "wastes about $1,200 a month, 12 runs: use"),
-        (document(), due(said="0"), "wasted an unknown amount in 12 runs: use"),
-        (document(), due(total="61"), "is heading for $540 of waste a month, after 12 runs: use"),
-        (document(), due(total="61", runs=1), "wasted about $61 in 1 run: use"),
-        (document(), due(kind=AlertKind.AGAIN, news=News.CAME_BACK),
-         "again wastes about $540 a month, 12 runs: use"),
-        (lost_document(), due(), "loses about $540 a month, 12 runs: look at it"),
-        (perhaps_lost_document(), due(), "may lose about $540 a month, 12 runs: set"),
-        (trial_document(), due(Worth.TRIAL),
-         "might save about $540 a month, 12 runs: try EnableManagedSpotTraining = true"),
-        (rollup_document(), due(total="61", runs=500),
-         "wasted about $3.80 in a tuning job: use ml.g4dn.xlarge"),
-        (dearer_document(), DEAR, "cost $182.00 in one run, expected $24.00: look at what changed"),
-        (document(findings=[finding(fix=[], first_step="Exit when done: join threads")]), due(),
-         "wastes about $540 a month, 12 runs: exit when done"),
-        (document(findings=[finding(fix=[], first_step="InputMode FastFile, at once")]), due(),
-         "wastes about $540 a month, 12 runs: InputMode FastFile"),
-        (document(findings=[finding(fix=[fix("A.InstanceCount", 4, 2)])]), due(),
-         "wastes about $540 a month, 12 runs: use 2 x ml.g5.2xlarge"),
-        (document(findings=[finding(fix=[fix("A.KeepAlivePeriodInSeconds", 4, None)])]), due(),
-         "wastes about $540 a month, 12 runs: remove KeepAlivePeriodInSeconds"),
-        (document(findings=[finding(fix=[fix("C.S3Uri", None, "s3://<bucket>"),
-                                         fix("MaxRuntime", 60, 3600)])]), due(),
-         "wastes about $540 a month, 12 runs: set MaxRuntime to 3600"),
-        (document(findings=[finding(fix=[fix("CheckpointConfig.S3Uri", None, "s3://<bucket>")])]),
-         due(), "wastes about $540 a month, 12 runs: set CheckpointConfig.S3Uri"),
+        pytest.param(
+            document(),
+            due(),
+            "wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge",
+            id="a month's waste to two digits",
+        ),
+        pytest.param(
+            document(),
+            due(said="9.46", runs=1),
+            "wastes about $9.50 a month, 1 run: use",
+            id="the waste of one run",
+        ),
+        pytest.param(
+            document(),
+            due(said="1249"),
+            "wastes about $1,200 a month, 12 runs: use",
+            id="a waste of more than $1,000",
+        ),
+        pytest.param(
+            document(),
+            due(said="0"),
+            "wasted an unknown amount in 12 runs: use",
+            id="a waste of nothing known",
+        ),
+        pytest.param(
+            document(),
+            due(total="61"),
+            "is heading for $540 of waste a month, after 12 runs: use",
+            id="waste that is extrapolated from few dollars",
+        ),
+        pytest.param(
+            document(),
+            due(total="61", runs=1),
+            "wasted about $61 in 1 run: use",
+            id="one run with more waste a month than was spent",
+        ),
+        pytest.param(
+            document(),
+            due(kind=AlertKind.AGAIN, news=News.CAME_BACK),
+            "again wastes about $540 a month, 12 runs: use",
+            id="waste that came back",
+        ),
+        pytest.param(
+            lost_document(), due(), "loses about $540 a month, 12 runs: look at it", id="a lost run"
+        ),
+        pytest.param(
+            perhaps_lost_document(),
+            due(),
+            "may lose about $540 a month, 12 runs: set",
+            id="a run that may be lost",
+        ),
+        pytest.param(
+            trial_document(),
+            due(Worth.TRIAL),
+            "might save about $540 a month, 12 runs: try EnableManagedSpotTraining = true",
+            id="a trial",
+        ),
+        pytest.param(
+            rollup_document(),
+            due(total="61", runs=500),
+            "wasted about $3.80 in a tuning job: use ml.g4dn.xlarge",
+            id="a tuning job",
+        ),
+        pytest.param(
+            dearer_document(),
+            DEAR,
+            "cost $182.00 in one run, expected $24.00: look at what changed",
+            id="a run that cost far more than its like",
+        ),
+        pytest.param(
+            document(findings=[finding(fix=[], first_step="Exit when done: join threads")]),
+            due(),
+            "wastes about $540 a month, 12 runs: exit when done",
+            id="a first step in words",
+        ),
+        pytest.param(
+            document(findings=[finding(fix=[], first_step="InputMode FastFile, at once")]),
+            due(),
+            "wastes about $540 a month, 12 runs: InputMode FastFile",
+            id="a first step that begins with a parameter",
+        ),
+        pytest.param(
+            document(findings=[finding(fix=[fix("A.InstanceCount", 4, 2)])]),
+            due(),
+            "wastes about $540 a month, 12 runs: use 2 x ml.g5.2xlarge",
+            id="fewer instances",
+        ),
+        pytest.param(
+            document(findings=[finding(fix=[fix("A.KeepAlivePeriodInSeconds", 4, None)])]),
+            due(),
+            "wastes about $540 a month, 12 runs: remove KeepAlivePeriodInSeconds",
+            id="a parameter to remove",
+        ),
+        pytest.param(
+            document(
+                findings=[
+                    finding(
+                        fix=[fix("C.S3Uri", None, "s3://<bucket>"), fix("MaxRuntime", 60, 3600)]
+                    )
+                ]
+            ),
+            due(),
+            "wastes about $540 a month, 12 runs: set MaxRuntime to 3600",
+            id="the first parameter without a place to fill in",
+        ),
+        pytest.param(
+            document(
+                findings=[finding(fix=[fix("CheckpointConfig.S3Uri", None, "s3://<bucket>")])]
+            ),
+            due(),
+            "wastes about $540 a month, 12 runs: set CheckpointConfig.S3Uri",
+            id="nothing but a place to fill in",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_first_line_is_the_news(
     audit: AuditDocument, notify: AlertDecision, title: str
 ) -> None:
@@ -118,22 +203,40 @@ def test_the_first_line_is_the_news(
 def saves(audit: AuditDocument, **more: Any) -> str:
     """The line beside the parameter, or the first step."""
     return next(
-        line.text for line in document_card(audit, due(**more)).lines if "this run" in line.text
-        or "this tuning job" in line.text
-    )  # fmt: skip
+        line.text
+        for line in document_card(audit, due(**more)).lines
+        if "this run" in line.text or "this tuning job" in line.text
+    )
 
 
 @pytest.mark.parametrize(
     ("audit", "says"),
     [
-        (document(), "saves $1.53 of this run's $4.55; $540 a month"),
-        (estimated_document(), "saves about $0.96 of this run's about $1.39; $540 a month"),
-        (rollup_document(), "saves $3.80 of this tuning job's $12.30"),
-        (perhaps_lost_document(), "Up to all of this run's $4.55 was lost; $540 a month"),
-        (document(findings=[finding(saving_usd=None, saving_alone_usd=None)]),
-         "its saving is not known; this run cost $4.55"),
+        pytest.param(
+            document(), "saves $1.53 of this run's $4.55; $540 a month", id="a saving and its month"
+        ),
+        pytest.param(
+            estimated_document(),
+            "saves about $0.96 of this run's about $1.39; $540 a month",
+            id="a saving at estimated rates",
+        ),
+        pytest.param(
+            rollup_document(),
+            "saves $3.80 of this tuning job's $12.30",
+            id="a tuning job's saving without a month",
+        ),
+        pytest.param(
+            perhaps_lost_document(),
+            "Up to all of this run's $4.55 was lost; $540 a month",
+            id="a run that may be lost",
+        ),
+        pytest.param(
+            document(findings=[finding(saving_usd=None, saving_alone_usd=None)]),
+            "its saving is not known; this run cost $4.55",
+            id="a saving that is not known",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_saved_stands_beside_what_the_run_cost(audit: AuditDocument, says: str) -> None:
     """And what it comes to in a month; of a tuning job not: it does not come again."""
     assert saves(audit) == says
@@ -147,14 +250,32 @@ def labelled(audit: AuditDocument, label: str) -> str:
 @pytest.mark.parametrize(
     ("parameter", "new", "line"),
     [
-        ("ResourceConfig.InstanceCount", 1, "ResourceConfig.InstanceCount = 1"),
-        ("ResourceConfig.InstanceType", "ml.g4dn.xlarge", 'InstanceType = "ml.g4dn.xlarge"'),
-        ("CheckpointConfig.S3Uri", "s3://<bucket>/<prefix>",
-         'CheckpointConfig.S3Uri = "s3://…"'),
-        ("InputDataConfig[train].InputMode", "FastFile",
-         'InputDataConfig[train].InputMode = "FastFile"'),
+        pytest.param(
+            "ResourceConfig.InstanceCount",
+            1,
+            "ResourceConfig.InstanceCount = 1",
+            id="a count with its path",
+        ),
+        pytest.param(
+            "ResourceConfig.InstanceType",
+            "ml.g4dn.xlarge",
+            'InstanceType = "ml.g4dn.xlarge"',
+            id="an instance type without its path, which does not fit",
+        ),
+        pytest.param(
+            "CheckpointConfig.S3Uri",
+            "s3://<bucket>/<prefix>",
+            'CheckpointConfig.S3Uri = "s3://…"',
+            id="a value with places to fill in",
+        ),
+        pytest.param(
+            "InputDataConfig[train].InputMode",
+            "FastFile",
+            'InputDataConfig[train].InputMode = "FastFile"',
+            id="a channel with its path",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_line_to_paste_stands_alone(parameter: str, new: Any, line: str) -> None:
     """Its path stays where it fits, or says what the name does not; three at most, none open."""
     ways = [fix(parameter, None, new)] * 4
@@ -183,17 +304,34 @@ def test_where_there_is_no_room_the_least_important_goes_first() -> None:
 @pytest.mark.parametrize(
     ("caution", "says"),
     [
-        ("GPUs take turns. Counted as 1.52 times as long; up to 3.20 times as long it still saves.",
-         "it runs 1.5 times as long"),
-        ("On 2 hosts it takes up to 1.8 times as long, which would cost more.",
-         "it runs up to 1.8 times as long"),
-        ("T4 took 1.2 to 1.5 times as long as A10G. Counted as 1.02 times as long. Try it.",
-         "T4 took 1.2 to 1.5 times as long as A10G."),
-        ("A cheaper GPU, not a faster one (counted as 1.30 times as long).",
-         "it runs 1.3 times as long"),
-        ("Check that the data fits. It is large.", "Check that the data fits."),
+        pytest.param(
+            "GPUs take turns. Counted as 1.52 times as long; up to 3.20 times as long it "
+            "still saves.",
+            "it runs 1.5 times as long",
+            id="the counted time",
+        ),
+        pytest.param(
+            "On 2 hosts it takes up to 1.8 times as long, which would cost more.",
+            "it runs up to 1.8 times as long",
+            id="the longest time",
+        ),
+        pytest.param(
+            "T4 took 1.2 to 1.5 times as long as A10G. Counted as 1.02 times as long. Try it.",
+            "T4 took 1.2 to 1.5 times as long as A10G.",
+            id="a time that is nearly the same",
+        ),
+        pytest.param(
+            "A cheaper GPU, not a faster one (counted as 1.30 times as long).",
+            "it runs 1.3 times as long",
+            id="the counted time in brackets",
+        ),
+        pytest.param(
+            "Check that the data fits. It is large.",
+            "Check that the data fits.",
+            id="another caution",
+        ),
     ],
-)  # fmt: skip
+)
 def test_that_the_run_takes_longer_is_the_caveat_of_a_card(caution: str, says: str) -> None:
     """It would stop a reader; else the first sentence of the caution."""
     assert labelled(document(findings=[type_finding(caution=caution)]), "Caveat") == says
@@ -202,13 +340,19 @@ def test_that_the_run_takes_longer_is_the_caveat_of_a_card(caution: str, says: s
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({}, "spot-not-used about $0.90"),
-        ({"judged": "no", "not_judged": ["No metrics came. Allow them."]},
-         "No metrics came; spot-not-used about $0.90"),
-        ({"audit": {**document()["audit"], "settled": False}},
-         "what came late, it is judged again; spot-not-used about $0.90"),
+        pytest.param({}, "spot-not-used about $0.90", id="another possible saving"),
+        pytest.param(
+            {"judged": "no", "not_judged": ["No metrics came. Allow them."]},
+            "No metrics came; spot-not-used about $0.90",
+            id="what was not judged",
+        ),
+        pytest.param(
+            {"audit": {**document()["audit"], "settled": False}},
+            "what came late, it is judged again; spot-not-used about $0.90",
+            id="what came late",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_no_sum_has_is_said(changes: Any, says: str) -> None:
     """In two clauses."""
     findings = [type_finding(summary="It idled.", caution=None), document()["findings"][2]]

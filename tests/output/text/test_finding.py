@@ -17,38 +17,91 @@ def usd(*amounts: str) -> list[Decimal]:
 @pytest.mark.parametrize(
     ("changes", "dollars", "saves"),
     [
-        ({}, "$1.20 avoidable", "saves $1.20 per run"),
-        ({"estimated": True}, "about $1.20 avoidable", "saves about $1.20 per run"),
-        ({"saving_range_usd": usd("1.2", "2.5")}, "$1.20 avoidable",
-         "saves $1.20 to $2.50 per run"),
-        ({"saving_usd": Decimal(1)}, "$1.00 avoidable",
-         "saves $1.00 per run with the other fixes applied; alone $1.20"),
-        ({"saving_usd": Decimal(0)}, "$1.20 avoidable, counted by other findings",
-         "saves nothing more with the other fixes applied; alone $1.20"),
-        ({"saving_usd": None, "saving_alone_usd": None}, "avoidable, dollars unknown", None),
-        ({"saving_usd": Decimal(0), "saving_alone_usd": Decimal(0)}, None, None),
-        (
-            {"saving_usd": Decimal(0), "saving_alone_usd": Decimal(0),
-             "saving_range_usd": usd("0", "9.13")},
+        pytest.param({}, "$1.20 avoidable", "saves $1.20 per run", id="a saving"),
+        pytest.param(
+            {"estimated": True},
+            "about $1.20 avoidable",
+            "saves about $1.20 per run",
+            id="an estimated saving",
+        ),
+        pytest.param(
+            {"saving_range_usd": usd("1.2", "2.5")},
+            "$1.20 avoidable",
+            "saves $1.20 to $2.50 per run",
+            id="a range",
+        ),
+        pytest.param(
+            {"saving_usd": Decimal(1)},
+            "$1.00 avoidable",
+            "saves $1.00 per run with the other fixes applied; alone $1.20",
+            id="less with the other fixes",
+        ),
+        pytest.param(
+            {"saving_usd": Decimal(0)},
+            "$1.20 avoidable, counted by other findings",
+            "saves nothing more with the other fixes applied; alone $1.20",
+            id="nothing more with the other fixes",
+        ),
+        pytest.param(
+            {"saving_usd": None, "saving_alone_usd": None},
+            "avoidable, dollars unknown",
+            None,
+            id="unknown dollars",
+        ),
+        pytest.param(
+            {"saving_usd": Decimal(0), "saving_alone_usd": Decimal(0)}, None, None, id="no dollars"
+        ),
+        pytest.param(
+            {
+                "saving_usd": Decimal(0),
+                "saving_alone_usd": Decimal(0),
+                "saving_range_usd": usd("0", "9.13"),
+            },
             "up to $9.13 avoidable, not counted",
             "saves up to $9.13 per run",
+            id="up to some dollars",
         ),
-        ({"bucket": "lost", "estimated": True}, "about $1.20 lost",
-         "about $1.20 was paid for nothing"),
-        (
-            {"bucket": "lost", "saving_usd": Decimal(0), "saving_alone_usd": Decimal(0),
-             "saving_range_usd": usd("0", "4.55")},
+        pytest.param(
+            {"bucket": "lost", "estimated": True},
+            "about $1.20 lost",
+            "about $1.20 was paid for nothing",
+            id="a loss",
+        ),
+        pytest.param(
+            {
+                "bucket": "lost",
+                "saving_usd": Decimal(0),
+                "saving_alone_usd": Decimal(0),
+                "saving_range_usd": usd("0", "4.55"),
+            },
             "up to $4.55 lost, not counted",
             "up to $4.55 was paid for nothing",
+            id="a possible loss",
         ),
-        ({"bucket": "possible", "saving_range_usd": usd("1.2", "2.59")},
-         "about $1.20 to $2.60 possible", "may save about $1.20 to $2.60 per run"),
-        ({"bucket": "possible", "saving_usd": Decimal("0.77"),
-          "saving_range_usd": usd("1.2", "2.59")},
-         "about $0.77 possible", "may save about $0.77 per run"),
-        ({"bucket": "none", "saving_usd": None, "saving_alone_usd": None}, None, None),
+        pytest.param(
+            {"bucket": "possible", "saving_range_usd": usd("1.2", "2.59")},
+            "about $1.20 to $2.60 possible",
+            "may save about $1.20 to $2.60 per run",
+            id="a possible saving",
+        ),
+        pytest.param(
+            {
+                "bucket": "possible",
+                "saving_usd": Decimal("0.77"),
+                "saving_range_usd": usd("1.2", "2.59"),
+            },
+            "about $0.77 possible",
+            "may save about $0.77 per run",
+            id="a possible saving that is less with the other fixes",
+        ),
+        pytest.param(
+            {"bucket": "none", "saving_usd": None, "saving_alone_usd": None},
+            None,
+            None,
+            id="a fact without dollars",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_finding_says_its_dollars_and_what_its_fix_saves(
     changes: dict[str, Any], dollars: str | None, saves: str | None
 ) -> None:
@@ -85,13 +138,28 @@ def test_the_parts_of_a_finding() -> None:
 @pytest.mark.parametrize(
     ("aside", "why"),
     [
-        ({"superseded_by": "gpu-idle"}, "Not counted: gpu-idle covers it"),
-        ({"subsumed_by": "gpu-idle"}, "Not counted: gpu-idle covers it"),
-        ({"exempt": {"by": "ana", "until": None, "reason": "release"}}, "Exempt by ana: release"),
-        ({"exempt": {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}},
-         "Exempt by policy until 2026-12-31: benchmark"),
+        pytest.param(
+            {"superseded_by": "gpu-idle"},
+            "Not counted: gpu-idle covers it",
+            id="superseded by a finding",
+        ),
+        pytest.param(
+            {"subsumed_by": "gpu-idle"},
+            "Not counted: gpu-idle covers it",
+            id="subsumed by a finding",
+        ),
+        pytest.param(
+            {"exempt": {"by": "ana", "until": None, "reason": "release"}},
+            "Exempt by ana: release",
+            id="accepted by a tag",
+        ),
+        pytest.param(
+            {"exempt": {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}},
+            "Exempt by policy until 2026-12-31: benchmark",
+            id="accepted by the policy",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_set_aside_comes_last_with_its_reason(aside: dict[str, Any], why: str) -> None:
     """And without dollars; counted findings come first, then possible ones, by saving."""
     small, large = finding(rule="small"), finding(rule="large", saving_usd=Decimal(8))
@@ -117,19 +185,45 @@ MODE = {"parameter": "InputDataConfig[a].InputMode", "old": "File", "new": "Fast
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"fix": [{"parameter": TYPE, "old": "ml.p3.2xlarge", "new": "ml.g4dn.2xlarge"}]},
-         'ResourceConfig.InstanceType = "ml.g4dn.2xlarge"'),
-        ({"fix": WAY}, "A.B = 1"),
-        ({"fix": [{"parameter": "A", "old": None, "new": True}, *WAY, MODE]},
-         'A = true; A.B = 1; InputDataConfig[a].InputMode = "FastFile"'),
-        ({"fix": [{"parameter": "A", "old": 5, "new": None}]}, "remove A"),
-        ({"fix": [{"parameter": "A", "old": 5, "new": Decimal("0.50")}]}, "A = 0.50"),
-        ({"fix": [], "alternatives": [WAY, [MODE]], "first_step": None}, "A.B = 1"),
-        ({"fix": [], "first_step": "Read the end of its log"}, "Read the end of its log"),
-        ({"fix": WAY, "first_step": "Read the end of its log"}, "A.B = 1"),
-        ({"fix": [], "first_step": None}, None),
+        pytest.param(
+            {"fix": [{"parameter": TYPE, "old": "ml.p3.2xlarge", "new": "ml.g4dn.2xlarge"}]},
+            'ResourceConfig.InstanceType = "ml.g4dn.2xlarge"',
+            id="a parameter",
+        ),
+        pytest.param({"fix": WAY}, "A.B = 1", id="a way to a parameter"),
+        pytest.param(
+            {"fix": [{"parameter": "A", "old": None, "new": True}, *WAY, MODE]},
+            'A = true; A.B = 1; InputDataConfig[a].InputMode = "FastFile"',
+            id="three parameters",
+        ),
+        pytest.param(
+            {"fix": [{"parameter": "A", "old": 5, "new": None}]},
+            "remove A",
+            id="a parameter to remove",
+        ),
+        pytest.param(
+            {"fix": [{"parameter": "A", "old": 5, "new": Decimal("0.50")}]},
+            "A = 0.50",
+            id="an amount keeps its digits",
+        ),
+        pytest.param(
+            {"fix": [], "alternatives": [WAY, [MODE]], "first_step": None},
+            "A.B = 1",
+            id="the first alternative",
+        ),
+        pytest.param(
+            {"fix": [], "first_step": "Read the end of its log"},
+            "Read the end of its log",
+            id="the first step",
+        ),
+        pytest.param(
+            {"fix": WAY, "first_step": "Read the end of its log"},
+            "A.B = 1",
+            id="a fix comes before the first step",
+        ),
+        pytest.param({"fix": [], "first_step": None}, None, id="neither fix nor first step"),
     ],
-)  # fmt: skip
+)
 def test_a_fix_is_one_line_as_a_person_writes_it(changes: dict[str, Any], text: str | None) -> None:
     """Its parameters, else those of its first alternative, else its first step in words."""
     assert fix_text(finding(**({"alternatives": []} | changes))) == text
@@ -137,8 +231,10 @@ def test_a_fix_is_one_line_as_a_person_writes_it(changes: dict[str, Any], text: 
 
 def test_a_long_fix_is_cut_between_its_parameters() -> None:
     """A line that is shown is whole; how many are not shown is said."""
-    ways = [{"parameter": f"InputDataConfig[{n:02}].InputMode", "old": "File", "new": "FastFile"}
-            for n in range(20)]  # fmt: skip
+    ways = [
+        {"parameter": f"InputDataConfig[{n:02}].InputMode", "old": "File", "new": "FastFile"}
+        for n in range(20)
+    ]
     text = fix_text(finding(fix=ways)) or ""
     *shown, last = text.split("; ")
     assert [line for line in shown if not line.endswith('].InputMode = "FastFile"')] == []

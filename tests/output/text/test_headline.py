@@ -28,38 +28,105 @@ def billed(*missing: str, **changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "shown"),
     [
-        ({}, "$2.04 of $4.55 (45%) was avoidable"),
-        ({**NONE, "lost_usd": Decimal("4.5534")}, "all of $4.55 was lost"),
-        ({"lost_usd": Decimal(1)}, "$3.04 of $4.55 (67%) was avoidable or lost"),
-        (billed(basis="estimated_from_times"), "$2.04 of $4.55 (45%) was avoidable"),
-        (billed("x"), "$2.04 of $4.55 or more was avoidable"),
-        (billed(UPPER_BOUND, basis="upper_bound"), "$2.04 of up to $4.55 was avoidable"),
-        (billed("bound", "x", basis="upper_bound"), "$2.04 of about $4.55 was avoidable"),
-        (billed("x", total_usd=None), "$2.04 was avoidable"),
-        (NONE, "none of $4.55 was found avoidable"),
-        (NONE | billed("x", total_usd=None), "none of the cost was found avoidable"),
-        (NONE | billed(total_usd=ZERO), "it cost nothing"),
-        (NONE | billed(basis="prepaid", total_usd=ZERO),
-         "its capacity is prepaid, so no dollars were avoidable"),
-        ({**NONE, "judged": "partly"},
-         "none of $4.55 was found avoidable, but not all of it could be judged"),
-        ({**NONE, "lost_usd": None}, "it cost $4.55, and what was lost is not known"),
-        ({"avoidable_usd": None, "lost_usd": None},
-         "it cost $4.55, and what was avoidable or lost is not known"),
-        (UNJUDGED, "it cost $4.55, and what was avoidable could not be judged"),
-        ({**UNJUDGED, "lost_usd": Decimal(1)},
-         "$1.00 of $4.55 (22%) was lost; the rest was not judged"),
-        (UNJUDGED | billed(total_usd=None),
-         "its cost is not known, and what was avoidable could not be judged"),
-        (UNJUDGED | billed(basis="prepaid", total_usd=ZERO),
-         "its capacity is prepaid, and what was avoidable could not be judged"),
-        (RUNNING | billed("x"), "it still runs, and cost $4.55 or more so far"),
-        (RUNNING | billed(total_usd=None), "it still runs"),
-        (RUNNING | billed(basis="prepaid"), "it still runs, on prepaid capacity"),
-        (RUNNING | billed(total_usd=ZERO),
-         "it still waits for its instances, and cost nothing so far"),
+        pytest.param({}, "$2.04 of $4.55 (45%) was avoidable", id="some was avoidable"),
+        pytest.param(
+            {**NONE, "lost_usd": Decimal("4.5534")}, "all of $4.55 was lost", id="all was lost"
+        ),
+        pytest.param(
+            {"lost_usd": Decimal(1)},
+            "$3.04 of $4.55 (67%) was avoidable or lost",
+            id="avoidable and lost dollars are one sum",
+        ),
+        pytest.param(
+            billed(basis="estimated_from_times"),
+            "$2.04 of $4.55 (45%) was avoidable",
+            id="a bill of start and end",
+        ),
+        pytest.param(
+            billed("x"), "$2.04 of $4.55 or more was avoidable", id="a bill that lacks something"
+        ),
+        pytest.param(
+            billed(UPPER_BOUND, basis="upper_bound"),
+            "$2.04 of up to $4.55 was avoidable",
+            id="a bill that is an upper bound",
+        ),
+        pytest.param(
+            billed("bound", "x", basis="upper_bound"),
+            "$2.04 of about $4.55 was avoidable",
+            id="an upper bound that lacks something",
+        ),
+        pytest.param(
+            billed("x", total_usd=None), "$2.04 was avoidable", id="a cost that is not known"
+        ),
+        pytest.param(NONE, "none of $4.55 was found avoidable", id="nothing was avoidable"),
+        pytest.param(
+            NONE | billed("x", total_usd=None),
+            "none of the cost was found avoidable",
+            id="nothing was avoidable of a cost that is not known",
+        ),
+        pytest.param(
+            NONE | billed(total_usd=ZERO), "it cost nothing", id="a job that cost nothing"
+        ),
+        pytest.param(
+            NONE | billed(basis="prepaid", total_usd=ZERO),
+            "its capacity is prepaid, so no dollars were avoidable",
+            id="prepaid capacity",
+        ),
+        pytest.param(
+            {**NONE, "judged": "partly"},
+            "none of $4.55 was found avoidable, but not all of it could be judged",
+            id="not all was judged",
+        ),
+        pytest.param(
+            {**NONE, "lost_usd": None},
+            "it cost $4.55, and what was lost is not known",
+            id="lost dollars that are not known",
+        ),
+        pytest.param(
+            {"avoidable_usd": None, "lost_usd": None},
+            "it cost $4.55, and what was avoidable or lost is not known",
+            id="nothing is known of avoidable or lost dollars",
+        ),
+        pytest.param(
+            UNJUDGED,
+            "it cost $4.55, and what was avoidable could not be judged",
+            id="nothing was judged",
+        ),
+        pytest.param(
+            {**UNJUDGED, "lost_usd": Decimal(1)},
+            "$1.00 of $4.55 (22%) was lost; the rest was not judged",
+            id="something was lost, and the rest not judged",
+        ),
+        pytest.param(
+            UNJUDGED | billed(total_usd=None),
+            "its cost is not known, and what was avoidable could not be judged",
+            id="nothing was judged of a cost that is not known",
+        ),
+        pytest.param(
+            UNJUDGED | billed(basis="prepaid", total_usd=ZERO),
+            "its capacity is prepaid, and what was avoidable could not be judged",
+            id="prepaid capacity that was not judged",
+        ),
+        pytest.param(
+            RUNNING | billed("x"),
+            "it still runs, and cost $4.55 or more so far",
+            id="a running job",
+        ),
+        pytest.param(
+            RUNNING | billed(total_usd=None), "it still runs", id="a running job of unknown cost"
+        ),
+        pytest.param(
+            RUNNING | billed(basis="prepaid"),
+            "it still runs, on prepaid capacity",
+            id="a running job on prepaid capacity",
+        ),
+        pytest.param(
+            RUNNING | billed(total_usd=ZERO),
+            "it still waits for its instances, and cost nothing so far",
+            id="a job that waits for its instances",
+        ),
     ],
-)  # fmt: skip
+)
 def test_headline(changes: dict[str, Any], shown: str) -> None:
     """The first line is the whole news, and no surer than the bill."""
     assert headline(document(**{"possible_usd": ZERO, **changes})) == shown
@@ -68,15 +135,34 @@ def test_headline(changes: dict[str, Any], shown: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "shown"),
     [
-        (NONE, "it cost $4.55, of which about $0.90 is worth a trial"),
-        ({**NONE, "possible_usd": Decimal("0.004")}, "none of $4.55 was found avoidable"),
-        ({**NONE, "possible_usd": None}, "none of $4.55 was found avoidable"),
-        (UNJUDGED | billed(total_usd=Decimal(4)),
-         "it cost $4.00, and what was avoidable could not be judged; about $0.90 is worth a trial"),
-        (NONE | billed("x", total_usd=None),
-         "its cost is not known, and about $0.90 is worth a trial"),
+        pytest.param(
+            NONE,
+            "it cost $4.55, of which about $0.90 is worth a trial",
+            id="a possible saving instead of none",
+        ),
+        pytest.param(
+            {**NONE, "possible_usd": Decimal("0.004")},
+            "none of $4.55 was found avoidable",
+            id="less than a cent is nothing",
+        ),
+        pytest.param(
+            {**NONE, "possible_usd": None},
+            "none of $4.55 was found avoidable",
+            id="a possible saving that is not known",
+        ),
+        pytest.param(
+            UNJUDGED | billed(total_usd=Decimal(4)),
+            "it cost $4.00, and what was avoidable could not be judged; about $0.90 is "
+            "worth a trial",
+            id="a job that was not judged",
+        ),
+        pytest.param(
+            NONE | billed("x", total_usd=None),
+            "its cost is not known, and about $0.90 is worth a trial",
+            id="a cost that is not known",
+        ),
     ],
-)  # fmt: skip
+)
 def test_where_something_is_worth_a_trial_a_headline_is_never_none(
     changes: dict[str, Any], shown: str
 ) -> None:
@@ -113,13 +199,27 @@ def test_a_headline_says_up_to_what_may_be_lost() -> None:
 @pytest.mark.parametrize(
     ("total", "words"),
     [
-        (Sums(jobs=26, not_judged=3, partly_judged=3, total_usd=Decimal(4540),
-              judged_usd=Decimal(3984)),
-         "$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more in part"),
-        (Sums(jobs=2, not_judged=2, total_usd=Decimal(4)), "$0.00 of $4.00 judged: 0 of 2 jobs"),
-        (Sums(jobs=1, unpriced=1), "judged 1 of 1 job"),
+        pytest.param(
+            Sums(
+                jobs=26,
+                not_judged=3,
+                partly_judged=3,
+                total_usd=Decimal(4540),
+                judged_usd=Decimal(3984),
+            ),
+            "$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more in part",
+            id="some jobs in part",
+        ),
+        pytest.param(
+            Sums(jobs=2, not_judged=2, total_usd=Decimal(4)),
+            "$0.00 of $4.00 judged: 0 of 2 jobs",
+            id="no job",
+        ),
+        pytest.param(
+            Sums(jobs=1, unpriced=1), "judged 1 of 1 job", id="without a price in jobs alone"
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_sum_says_how_much_of_the_spend_was_judged(total: Sums, words: str) -> None:
     """In dollars, which weigh more than jobs; without a price in jobs alone."""
     assert judged_words(total) == words

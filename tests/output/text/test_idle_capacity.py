@@ -57,21 +57,48 @@ def test_the_words_follow_the_figure(
 @pytest.mark.parametrize(
     ("figure", "worth"),
     [
-        ({"idle": Decimal(154), "worked": Decimal(1382)}, False),
-        ({"idle": Decimal(307)}, False),
-        ({"idle": Decimal(308)}, True),
-        ({"unit": "vcpu_hours", "idle": Decimal(768)}, False),
-        ({"unit": "vcpu_hours", "idle": Decimal(769)}, True),
-        ({"list_usd": Decimal("9.99")}, False),
-        ({"list_usd": Decimal(10)}, True),
-        ({"list_usd": Decimal(900), "counted_usd": Decimal(891)}, False),
-        ({"paid": Decimal(10), "idle": Decimal("9.9"), "list_usd": None}, False),
-        ({"paid": Decimal(11), "idle": Decimal(10), "list_usd": None}, True),
-        ({"unit": "vcpu_hours", "idle": Decimal(199), "paid": Decimal(200), "list_usd": None},
-         False),
-        ({"paid": Decimal(0), "idle": Decimal(0), "list_usd": Decimal(0)}, False),
+        pytest.param(
+            {"idle": Decimal(154), "worked": Decimal(1382)}, False, id="a tenth of the GPU hours"
+        ),
+        pytest.param({"idle": Decimal(307)}, False, id="just under a fifth of the GPU hours"),
+        pytest.param({"idle": Decimal(308)}, True, id="a fifth of the GPU hours"),
+        pytest.param(
+            {"unit": "vcpu_hours", "idle": Decimal(768)}, False, id="half of the vCPU hours"
+        ),
+        pytest.param(
+            {"unit": "vcpu_hours", "idle": Decimal(769)},
+            True,
+            id="more than half of the vCPU hours",
+        ),
+        pytest.param({"list_usd": Decimal("9.99")}, False, id="under $10"),
+        pytest.param({"list_usd": Decimal(10)}, True, id="$10"),
+        pytest.param(
+            {"list_usd": Decimal(900), "counted_usd": Decimal(891)},
+            False,
+            id="$9 more than what is counted",
+        ),
+        pytest.param(
+            {"paid": Decimal(10), "idle": Decimal("9.9"), "list_usd": None},
+            False,
+            id="under ten GPU hours without a price",
+        ),
+        pytest.param(
+            {"paid": Decimal(11), "idle": Decimal(10), "list_usd": None},
+            True,
+            id="ten GPU hours without a price",
+        ),
+        pytest.param(
+            {"unit": "vcpu_hours", "idle": Decimal(199), "paid": Decimal(200), "list_usd": None},
+            False,
+            id="under 200 vCPU hours without a price",
+        ),
+        pytest.param(
+            {"paid": Decimal(0), "idle": Decimal(0), "list_usd": Decimal(0)},
+            False,
+            id="nothing at all",
+        ),
     ],
-)  # fmt: skip
+)
 def test_little_or_healthy_idleness_is_not_shown(figure: dict[str, Any], *, worth: bool) -> None:
     """Under $10 beside what is counted, or a fifth of the GPUs, or half of the vCPUs."""
     assert (sentence(**figure) is not None) is worth

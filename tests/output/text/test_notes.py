@@ -28,16 +28,32 @@ def billed(**changes: Any) -> AuditDocument:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ([{"price_kind": "estimate"}], "estimated rate of 2026-05-20"),
-        ([{"price_kind": "estimate"}, {}],
-         "estimated rate of 2026-05-20; on-demand list price of 2026-05-20, before discounts"),
-        ([{"price_kind": "estimate"}, {"price_kind": "own"}],
-         f"estimated rate of 2026-05-20; {OWN_NOTE}"),
-        ([{"price_kind": "own", "price_as_of": None, "price_source": "policy: rate"}], OWN_NOTE),
-        ([LEARNT], LEARNT_NOTE),
-        ([LEARNT, {}], f"{LEARNT_NOTE}; the rest at list price"),
+        pytest.param(
+            [{"price_kind": "estimate"}], "estimated rate of 2026-05-20", id="an estimate"
+        ),
+        pytest.param(
+            [{"price_kind": "estimate"}, {}],
+            "estimated rate of 2026-05-20; on-demand list price of 2026-05-20, before discounts",
+            id="an estimate beside a list price",
+        ),
+        pytest.param(
+            [{"price_kind": "estimate"}, {"price_kind": "own"}],
+            f"estimated rate of 2026-05-20; {OWN_NOTE}",
+            id="an estimate beside an own rate",
+        ),
+        pytest.param(
+            [{"price_kind": "own", "price_as_of": None, "price_source": "policy: rate"}],
+            OWN_NOTE,
+            id="an own rate of the policy",
+        ),
+        pytest.param([LEARNT], LEARNT_NOTE, id="a learnt rate"),
+        pytest.param(
+            [LEARNT, {}],
+            f"{LEARNT_NOTE}; the rest at list price",
+            id="a learnt rate beside a list price",
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_kind_of_price_in_a_bill_is_named(lines: list[dict[str, Any]], said: str) -> None:
     """An estimate hides no negotiated price, and the other way round; learnt ones have days."""
     assert price_note(billed(lines=[line(**one) for one in lines], price_kind=None)) == said

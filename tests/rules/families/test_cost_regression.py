@@ -1,4 +1,5 @@
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sageaudit.domain.audit.summary import AuditSummary
@@ -8,7 +9,8 @@ from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import market, phases, ran, series, usage
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
+from tests.fakes.judging import answer
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later, lines
 
 RULE = "cost-regression"
 NO_STORAGE: dict[str, Any] = {"volume_gb": None}
@@ -52,118 +54,256 @@ def disk(run: Job, percent: float) -> Measurements:
     return usage(run, series(Metric.DISK, [percent] * 120), series(Metric.CPU, [90] * 120))
 
 
-test_cases = cases(
-    RULE,
-    "A run at four times the median is found with what changed.",
+verdict = partial(answer, RULE)
+
+
+def test_a_run_at_four_times_the_median_is_found_with_what_changed() -> None:
     # Another type for another time, on spot, with other settings.
-    row(finds("Expected about $0.23 (the median of 5 earlier runs), got $0.92. Changed: type "
+    result = verdict(
+        ran(7200, "ml.m5.2xlarge", purchase=Purchase.SPOT, fingerprint="f2"),
+        earlier=family(*["0.23"] * 5, fingerprint="f1"),
+        on=market(storage_usd="0"),
+    )
+    assert result == finds(
+        "Expected about $0.23 (the median of 5 earlier runs), got $0.92. Changed: type "
         "ml.m5.xlarge to "
         "ml.m5.2xlarge; purchase on_demand to spot; image, data or hyperparameters; "
-        "Training +1 h 1 min.", builder="fact", evidence={"above_median_usd": Decimal("0.69"),
-        "changed_type": "type ml.m5.xlarge to ml.m5.2xlarge"}), ran(7200, "ml.m5.2xlarge",
-        purchase=Purchase.SPOT, fingerprint="f2"), earlier=family(*["0.23"] * 5, fingerprint="f1"),
-        on=market(storage_usd="0")),
-    "The end of a rise is no alarm, also where it had become the level.",
-    row(CLEAR, DOUBLED, earlier=[*family("2.00", **TOLD), *in_turn((5, "0.46", {}))]),
-    row(CLEAR, HOUR, earlier=in_turn((20, "0.23", CHEAP), (6, "0.92", DEAR | TOLD))),
-    "A later first point of a processing job is a change of its data.",
-    row(finds("…Changed: …its data (18 min more until its first point)…"), ran(7200,
-        kind=JobKind.PROCESSING, phases=phases(("Processing", 7200)), **NO_STORAGE),
-        lines(series(Metric.CPU, [None] * 20 + [90] * 100)), earlier=family(*["0.23"] * 5,
-        kind="processing", first_point_s=Decimal(120))),
-    "So is a fuller volume: 40% and 20% of 30 GB. Of a training job the download tells.",
-    row(finds("…Changed: …its data (2.0 times as much disk used)…"), BATCH, disk(40),
-        earlier=family(*["0.23"] * 5, kind="processing", disk_gb=Decimal(6))),
-    row(finds(without="disk used"), BATCH, disk(40),
-        earlier=family(*["0.23"] * 5, kind="processing", disk_gb=Decimal(9))),
-    row(finds(without="disk used"), BATCH, disk(4),
-        earlier=family(*["0.23"] * 5, kind="processing", disk_gb=Decimal("0.6"))),
-    row(finds(without="disk used"), replace(DOUBLED, volume_gb=30), disk(40),
-        earlier=family(*["0.23"] * 5, disk_gb=Decimal(6))),
-    "Runs of another kind, and sums below a cent, say nothing.",
-    row("unknown: no_usual_cost", ran(7200, **NO_STORAGE), earlier=family(*["0.05"] * 6,
-        kind="processing")),
-    row(CLEAR, ran(60, **NO_STORAGE), earlier=family(*["0.0006"] * 6)),
-    "More instances are named. One became three; and nothing else is known to have changed.",
-    row(finds("…Changed: count 1 to 3; Training +1 min."), ran(3600, instances=3), earlier=STEADY),
-    "An unknown change is stated. A price, say.",
-    row(finds("…Changed: nothing known."), HOUR, earlier=family(*["0.10"] * 5,
-        phase_s={"Training": Decimal(3600)})),
-    "Runs that are meant to differ are not compared.",
+        "Training +1 h 1 min.",
+        builder="fact",
+        evidence={
+            "above_median_usd": Decimal("0.69"),
+            "changed_type": "type ml.m5.xlarge to ml.m5.2xlarge",
+        },
+    )
+
+
+def test_the_end_of_a_rise_is_no_alarm_also_where_it_had_become_the_level() -> None:
+    assert verdict(DOUBLED, earlier=[*family("2.00", **TOLD), *in_turn((5, "0.46", {}))]) == CLEAR
+    assert verdict(HOUR, earlier=in_turn((20, "0.23", CHEAP), (6, "0.92", DEAR | TOLD))) == CLEAR
+
+
+def test_a_later_first_point_of_a_processing_job_is_a_change_of_its_data() -> None:
+    result = verdict(
+        ran(7200, kind=JobKind.PROCESSING, phases=phases(("Processing", 7200)), **NO_STORAGE),
+        lines(series(Metric.CPU, [None] * 20 + [90] * 100)),
+        earlier=family(*["0.23"] * 5, kind="processing", first_point_s=Decimal(120)),
+    )
+    assert result == finds("…Changed: …its data (18 min more until its first point)…")
+
+
+def test_so_is_a_fuller_volume_40_percent_and_20_percent_of_30_gb() -> None:
+    """So is a fuller volume: 40% and 20% of 30 GB. Of a training job the download tells."""
+    result = verdict(
+        BATCH, disk(40), earlier=family(*["0.23"] * 5, kind="processing", disk_gb=Decimal(6))
+    )
+    assert result == finds("…Changed: …its data (2.0 times as much disk used)…")
+    result = verdict(
+        BATCH, disk(40), earlier=family(*["0.23"] * 5, kind="processing", disk_gb=Decimal(9))
+    )
+    assert result == finds(without="disk used")
+    result = verdict(
+        BATCH, disk(4), earlier=family(*["0.23"] * 5, kind="processing", disk_gb=Decimal("0.6"))
+    )
+    assert result == finds(without="disk used")
+    result = verdict(
+        replace(DOUBLED, volume_gb=30), disk(40), earlier=family(*["0.23"] * 5, disk_gb=Decimal(6))
+    )
+    assert result == finds(without="disk used")
+
+
+def test_runs_of_another_kind_and_sums_below_a_cent_say_nothing() -> None:
+    result = verdict(ran(7200, **NO_STORAGE), earlier=family(*["0.05"] * 6, kind="processing"))
+    assert result == cannot_judge("no_usual_cost")
+    assert verdict(ran(60, **NO_STORAGE), earlier=family(*["0.0006"] * 6)) == CLEAR
+
+
+def test_more_instances_are_named() -> None:
+    """One became three; and nothing else is known to have changed."""
+    assert verdict(ran(3600, instances=3), earlier=STEADY) == finds(
+        "…Changed: count 1 to 3; Training +1 min."
+    )
+
+
+def test_an_unknown_change_is_stated() -> None:
+    """A price, say."""
+    result = verdict(HOUR, earlier=family(*["0.10"] * 5, phase_s={"Training": Decimal(3600)}))
+    assert result == finds("…Changed: nothing known.")
+
+
+def test_runs_that_are_meant_to_differ_are_not_compared() -> None:
     # Trials of a tuning job; nor is a failed run, or a free one.
-    row("not applicable: the trials of one search are meant to differ", replace(HOUR,
-        parent=Parent(JobKind.TUNING.row.rollup, "arn:tuning"))),
-    row("not applicable: …did not complete…", replace(HOUR, status="Failed")),
-    row("not applicable: built-in Debugger rule", replace(HOUR, free="built-in Debugger rule")),
-    "A phase that is not billed is no reason. An hour more in Starting costs nothing.",
-    row(finds("…Changed: nothing known."), HOUR, earlier=family(*["0.05"] * 5,
-        phase_s={"Starting": Decimal(1), "Training": Decimal(3590)})),
-    "It is an alarm without dollars. The findings on what grew carry them.",
-    row(finds(usd=None, severity="info", caution="….", fix=[]), ran(14400), earlier=STEADY),
-    "Exactly a quarter above a steady median is found. 4500 s of $0.23 are $0.2875.",
-    row(FOUND, ran(4500), earlier=STEADY, on=market(storage_usd="0")),
-    row(CLEAR, ran(4499), earlier=STEADY, on=market(storage_usd="0")),
-    "A family that scatters is given its spread.",
+    result = verdict(replace(HOUR, parent=Parent(JobKind.TUNING.row.rollup, "arn:tuning")))
+    assert result == does_not_apply("the trials of one search are meant to differ")
+    assert verdict(replace(HOUR, status="Failed")) == does_not_apply("…did not complete…")
+    result = verdict(replace(HOUR, free="built-in Debugger rule"))
+    assert result == does_not_apply("built-in Debugger rule")
+
+
+def test_a_phase_that_is_not_billed_is_no_reason() -> None:
+    """An hour more in Starting costs nothing."""
+    result = verdict(
+        HOUR,
+        earlier=family(*["0.05"] * 5, phase_s={"Starting": Decimal(1), "Training": Decimal(3590)}),
+    )
+    assert result == finds("…Changed: nothing known.")
+
+
+def test_it_is_an_alarm_without_dollars() -> None:
+    """The findings on what grew carry them."""
+    assert verdict(ran(14400), earlier=STEADY) == finds(
+        usd=None, severity="info", caution="….", fix=[]
+    )
+
+
+def test_exactly_a_quarter_above_a_steady_median_is_found() -> None:
+    """4500 s of $0.23 are $0.2875."""
+    assert verdict(ran(4500), earlier=STEADY, on=market(storage_usd="0")) == FOUND
+    assert verdict(ran(4499), earlier=STEADY, on=market(storage_usd="0")) == CLEAR
+
+
+def test_a_family_that_scatters_is_given_its_spread() -> None:
     # Median $0.23, MAD $0.05: the fence is 0.23 + 3 x 1.4826 x 0.05 = $0.45239.
-    row(CLEAR, ran(7080), earlier=WIDE, on=market(storage_usd="0")),
-    row(FOUND, ran(7081), earlier=WIDE, on=market(storage_usd="0")),
-    row(FOUND, ran(5400), earlier=WIDE, on=market(storage_usd="0"), limits={"spreads_from": 1}),
-    "A cheaper run is clear. A family at no cost too, such as one on a training plan.",
-    row(CLEAR, ran(1800), earlier=STEADY, on=market(storage_usd="0")),
-    row(CLEAR, ran(0, **NO_STORAGE), earlier=family(*["0"] * 5), on=market(storage_usd="0")),
-    "Fewer than five known runs are too few. Failed and unpriced ones do not count.",
-    row("unknown: history_unread", HOUR, earlier=None),
-    row("unknown: too_few_runs", HOUR, earlier=STEADY[:4]),
-    row("unknown: too_few_runs", HOUR, earlier=[*STEADY[:4], earlier_run(9, status="Failed")]),
-    row("unknown: too_few_runs", HOUR, earlier=family("0.2", "0.2", "0.2", "0.2", None)),
-    "A lasting step is named until it has stood for three runs, and posted once.",
+    assert verdict(ran(7080), earlier=WIDE, on=market(storage_usd="0")) == CLEAR
+    assert verdict(ran(7081), earlier=WIDE, on=market(storage_usd="0")) == FOUND
+    result = verdict(
+        ran(5400), earlier=WIDE, on=market(storage_usd="0"), limits={"spreads_from": 1}
+    )
+    assert result == FOUND
+
+
+def test_a_cheaper_run_is_clear() -> None:
+    """A family at no cost too, such as one on a training plan."""
+    assert verdict(ran(1800), earlier=STEADY, on=market(storage_usd="0")) == CLEAR
+    result = verdict(ran(0, **NO_STORAGE), earlier=family(*["0"] * 5), on=market(storage_usd="0"))
+    assert result == CLEAR
+
+
+def test_fewer_than_five_known_runs_are_too_few() -> None:
+    """Failed and unpriced ones do not count."""
+    assert verdict(HOUR, earlier=None) == cannot_judge("history_unread")
+    assert verdict(HOUR, earlier=STEADY[:4]) == cannot_judge("too_few_runs")
+    result = verdict(HOUR, earlier=[*STEADY[:4], earlier_run(9, status="Failed")])
+    assert result == cannot_judge("too_few_runs")
+    result = verdict(HOUR, earlier=family("0.2", "0.2", "0.2", "0.2", None))
+    assert result == cannot_judge("too_few_runs")
+
+
+def test_a_lasting_step_is_named_until_it_has_stood_for_three_runs_and_posted_once() -> None:
     # The data doubled: the second and the third run are the same event, the fourth is usual.
-    row(finds("Expected about $0.23 (the median of 10 earlier runs), got $0.46.…", said_of=None),
-        DOUBLED, earlier=in_turn((20, "0.23", {}))),
-    row(finds(said_of="train-1"), DOUBLED, earlier=in_turn((20, "0.23", {}), (1, "0.46", TOLD))),
-    row(finds(said_of="train-1"), DOUBLED, earlier=in_turn((20, "0.23", {}), (2, "0.46", TOLD))),
-    row(CLEAR, DOUBLED, earlier=in_turn((20, "0.23", {}), (3, "0.46", TOLD))),
-    row(CLEAR, DOUBLED, earlier=in_turn((20, "0.23", {}), (25, "0.46", {}))),
-    "An event that grows by a quarter is posted again. $0.46 is a quarter above $0.368.",
-    row(finds(said_of=None), DOUBLED, earlier=in_turn((20, "0.23", {}), (1, "0.368", TOLD))),
-    row(finds(said_of="train-1"), DOUBLED, earlier=in_turn((20, "0.23", {}), (1, "0.369", TOLD))),
-    "An event that nobody was told of is posted. The run before was not judged.",
-    row(finds(said_of=None), DOUBLED, earlier=in_turn((20, "0.23", {}), (1, "0.46", {}))),
-    "An event that ended is another one when it comes back.",
-    row(finds(said_of=None), DOUBLED,
-        earlier=in_turn((20, "0.23", {}), (1, "0.46", TOLD), (1, "0.23", {}))),
-    "The newest level counts, not half a year. Twice as much was usual before.",
-    row(FOUND, DOUBLED, earlier=in_turn((30, "0.46", {}), (5, "0.23", {}))),
-    "Advice that is undone is named at its first runs. The cheaper type was usual by then.",
-    row(finds("Expected about $0.23 (the median of 8 earlier runs), got $0.92. Changed: type "
-        "ml.m5.xlarge to ml.m5.4xlarge…"), ran(3600, "ml.m5.4xlarge", **NO_STORAGE),
-        earlier=in_turn((30, "0.92", DEAR), (8, "0.23", CHEAP))),
-    row(FOUND, ran(3600, "ml.m5.4xlarge", **NO_STORAGE),
-        earlier=in_turn((30, "0.92", DEAR), (8, "0.23", CHEAP), (2, "0.92", DEAR))),
-    row(CLEAR, ran(3600, "ml.m5.4xlarge", **NO_STORAGE),
-        earlier=in_turn((30, "0.92", DEAR), (8, "0.23", CHEAP), (3, "0.92", DEAR))),
-    row(finds(said_of=None), ran(3600, "ml.m5.4xlarge", **NO_STORAGE), earlier=in_turn(
-        (30, "0.92", DEAR), *[(6, "0.23", CHEAP), (2, "0.92", DEAR | TOLD)] * 2,
-        (6, "0.23", CHEAP))),
-    "A cheaper type is no event, and its own level soon. Two hours of it are twice the usual.",
-    row(CLEAR, HOUR, earlier=in_turn((30, "0.92", DEAR))),
-    row(FOUND, DOUBLED, earlier=in_turn((30, "0.92", DEAR), (3, "0.23", CHEAP))),
-    "Runs on other instances that come back have each other. One each week, on four hosts.",
-    row(FOUND, ran(3600, instances=4, **NO_STORAGE),
-        earlier=in_turn((6, "0.23", {}), (1, "0.92", WEEKLY), (6, "0.23", {}))),
-    row(CLEAR, ran(3600, instances=4, **NO_STORAGE),
-        earlier=in_turn(*[(6, "0.23", {}), (1, "0.92", WEEKLY)] * 3, (6, "0.23", {}))),
-    row(CLEAR, HOUR, earlier=in_turn(*[(6, "0.23", {}), (1, "0.92", WEEKLY)] * 3)),
-    "One dear run is no level, and neither is one cheap run.",
-    row(FOUND, DOUBLED, earlier=in_turn((9, "0.23", {}), (1, "0.92", {}), (2, "0.23", {}))),
-    row(FOUND, DOUBLED, earlier=in_turn((9, "0.23", {}), (1, "0.02", {}), (2, "0.23", {}))),
-    "Slow growth is not an event. Two percent more with each run.",
-    row(CLEAR, ran(3600, **NO_STORAGE), earlier=[
-        earlier_run(day, total_usd=Decimal("0.23") / Decimal("1.02") ** day)
-        for day in range(1, 40)]),
-    "A family without three alike in a row has no usual cost.",
-    row("unknown: no_usual_cost", DOUBLED, earlier=[
-        earlier_run(day, instance_type=f"ml.m{day}.large") for day in range(1, 8)]),
-    "A run of unknown cost is unknown. Its type has no price.",
-    row("unknown: bill_unknown", ran(3600, "ml.unpriced.xlarge"), earlier=STEADY),
-)  # fmt: skip
+    result = verdict(DOUBLED, earlier=in_turn((20, "0.23", {})))
+    assert result == finds(
+        "Expected about $0.23 (the median of 10 earlier runs), got $0.46.…", said_of=None
+    )
+    result = verdict(DOUBLED, earlier=in_turn((20, "0.23", {}), (1, "0.46", TOLD)))
+    assert result == finds(said_of="train-1")
+    result = verdict(DOUBLED, earlier=in_turn((20, "0.23", {}), (2, "0.46", TOLD)))
+    assert result == finds(said_of="train-1")
+    assert verdict(DOUBLED, earlier=in_turn((20, "0.23", {}), (3, "0.46", TOLD))) == CLEAR
+    assert verdict(DOUBLED, earlier=in_turn((20, "0.23", {}), (25, "0.46", {}))) == CLEAR
+
+
+def test_an_event_that_grows_by_a_quarter_is_posted_again() -> None:
+    """$0.46 is a quarter above $0.368."""
+    result = verdict(DOUBLED, earlier=in_turn((20, "0.23", {}), (1, "0.368", TOLD)))
+    assert result == finds(said_of=None)
+    result = verdict(DOUBLED, earlier=in_turn((20, "0.23", {}), (1, "0.369", TOLD)))
+    assert result == finds(said_of="train-1")
+
+
+def test_an_event_that_nobody_was_told_of_is_posted() -> None:
+    """The run before was not judged."""
+    result = verdict(DOUBLED, earlier=in_turn((20, "0.23", {}), (1, "0.46", {})))
+    assert result == finds(said_of=None)
+
+
+def test_an_event_that_ended_is_another_one_when_it_comes_back() -> None:
+    result = verdict(DOUBLED, earlier=in_turn((20, "0.23", {}), (1, "0.46", TOLD), (1, "0.23", {})))
+    assert result == finds(said_of=None)
+
+
+def test_the_newest_level_counts_not_half_a_year() -> None:
+    """Twice as much was usual before."""
+    assert verdict(DOUBLED, earlier=in_turn((30, "0.46", {}), (5, "0.23", {}))) == FOUND
+
+
+def test_advice_that_is_undone_is_named_at_its_first_runs() -> None:
+    """The cheaper type was usual by then."""
+    result = verdict(
+        ran(3600, "ml.m5.4xlarge", **NO_STORAGE),
+        earlier=in_turn((30, "0.92", DEAR), (8, "0.23", CHEAP)),
+    )
+    assert result == finds(
+        "Expected about $0.23 (the median of 8 earlier runs), got $0.92. Changed: type "
+        "ml.m5.xlarge to ml.m5.4xlarge…"
+    )
+    result = verdict(
+        ran(3600, "ml.m5.4xlarge", **NO_STORAGE),
+        earlier=in_turn((30, "0.92", DEAR), (8, "0.23", CHEAP), (2, "0.92", DEAR)),
+    )
+    assert result == FOUND
+    result = verdict(
+        ran(3600, "ml.m5.4xlarge", **NO_STORAGE),
+        earlier=in_turn((30, "0.92", DEAR), (8, "0.23", CHEAP), (3, "0.92", DEAR)),
+    )
+    assert result == CLEAR
+    result = verdict(
+        ran(3600, "ml.m5.4xlarge", **NO_STORAGE),
+        earlier=in_turn(
+            (30, "0.92", DEAR),
+            *[(6, "0.23", CHEAP), (2, "0.92", DEAR | TOLD)] * 2,
+            (6, "0.23", CHEAP),
+        ),
+    )
+    assert result == finds(said_of=None)
+
+
+def test_a_cheaper_type_is_no_event_and_its_own_level_soon() -> None:
+    """Two hours of it are twice the usual."""
+    assert verdict(HOUR, earlier=in_turn((30, "0.92", DEAR))) == CLEAR
+    assert verdict(DOUBLED, earlier=in_turn((30, "0.92", DEAR), (3, "0.23", CHEAP))) == FOUND
+
+
+def test_runs_on_other_instances_that_come_back_have_each_other() -> None:
+    """One each week, on four hosts."""
+    result = verdict(
+        ran(3600, instances=4, **NO_STORAGE),
+        earlier=in_turn((6, "0.23", {}), (1, "0.92", WEEKLY), (6, "0.23", {})),
+    )
+    assert result == FOUND
+    result = verdict(
+        ran(3600, instances=4, **NO_STORAGE),
+        earlier=in_turn(*[(6, "0.23", {}), (1, "0.92", WEEKLY)] * 3, (6, "0.23", {})),
+    )
+    assert result == CLEAR
+    assert verdict(HOUR, earlier=in_turn(*[(6, "0.23", {}), (1, "0.92", WEEKLY)] * 3)) == CLEAR
+
+
+def test_one_dear_run_is_no_level_and_neither_is_one_cheap_run() -> None:
+    result = verdict(DOUBLED, earlier=in_turn((9, "0.23", {}), (1, "0.92", {}), (2, "0.23", {})))
+    assert result == FOUND
+    result = verdict(DOUBLED, earlier=in_turn((9, "0.23", {}), (1, "0.02", {}), (2, "0.23", {})))
+    assert result == FOUND
+
+
+def test_slow_growth_is_not_an_event() -> None:
+    """Two percent more with each run."""
+    result = verdict(
+        ran(3600, **NO_STORAGE),
+        earlier=[
+            earlier_run(day, total_usd=Decimal("0.23") / Decimal("1.02") ** day)
+            for day in range(1, 40)
+        ],
+    )
+    assert result == CLEAR
+
+
+def test_a_family_without_three_alike_in_a_row_has_no_usual_cost() -> None:
+    result = verdict(
+        DOUBLED, earlier=[earlier_run(day, instance_type=f"ml.m{day}.large") for day in range(1, 8)]
+    )
+    assert result == cannot_judge("no_usual_cost")
+
+
+def test_a_run_of_unknown_cost_is_unknown() -> None:
+    """Its type has no price."""
+    assert verdict(ran(3600, "ml.unpriced.xlarge"), earlier=STEADY) == cannot_judge("bill_unknown")

@@ -1,4 +1,5 @@
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sageaudit.domain.audit.summary import AuditSummary
@@ -7,8 +8,8 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, ran
-from tests.fakes.judging import together, usd
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.judging import answer, together, usd
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "duplicate-run"
 RUN = ran(3600, fingerprint="f1", data_pinned=True)
@@ -23,59 +24,100 @@ NIGHTLY = replace(RUN, ended_at=START)
 GOES_ON = "train-1"
 
 
-test_cases = cases(
-    RULE,
-    "A run that completed before is found. The newest of those that are the same.",
-    row(finds("train-3 had completed for $0.23 with the same image, data, entry point and "
-        "hyperparameters.", builder="possible", caution="The code is compared only…",
-        evidence={"same_runs": 2}), RUN, earlier=[earlier_run(1, fingerprint="f2"), same(3),
-        same(9)]),
-    "The saving is the whole run.",
+verdict = partial(answer, RULE)
+
+
+def test_a_run_that_completed_before_is_found() -> None:
+    """The newest of those that are the same."""
+    result = verdict(RUN, earlier=[earlier_run(1, fingerprint="f2"), same(3), same(9)])
+    assert result == finds(
+        "train-3 had completed for $0.23 with the same image, data, entry point and "
+        "hyperparameters.",
+        builder="possible",
+        caution="The code is compared only…",
+        evidence={"same_runs": 2},
+    )
+
+
+def test_the_saving_is_the_whole_run() -> None:
     # An hour of $0.23 and 30 GB of a May of 744 hours: 30 x 0.14 / 744 = $0.005645.
-    row(finds(usd=usd(Decimal("0.23") + Decimal(30) * Decimal("0.14") / 744)), RUN,
-        earlier=[same()]),
-    "Other settings are another run. And the first run of a family is its first.",
-    row(CLEAR, RUN, earlier=[earlier_run(1, fingerprint="f2")]),
-    row(CLEAR, RUN, earlier=[]),
-    "Runs at a steady cadence are a schedule, said once and without dollars.",
+    assert verdict(RUN, earlier=[same()]) == finds(
+        usd=usd(Decimal("0.23") + Decimal(30) * Decimal("0.14") / 744)
+    )
+
+
+def test_other_settings_are_another_run() -> None:
+    """And the first run of a family is its first."""
+    assert verdict(RUN, earlier=[earlier_run(1, fingerprint="f2")]) == CLEAR
+    assert verdict(RUN, earlier=[]) == CLEAR
+
+
+def test_runs_at_a_steady_cadence_are_a_schedule_said_once_and_without_dollars() -> None:
     # A night each; a gap of a weekend is one of five.
-    row(finds("A schedule: 4 runs about 24 h apart with the same image, data addresses, entry "
-        "point and hyperparameters.", builder="fact", usd=None, said_of=None), NIGHTLY,
-        earlier=[same(day) for day in (1, 2, 3)]),
-    row(finds("A schedule: 5 runs…", said_of=GOES_ON), NIGHTLY,
-        earlier=[same(day) for day in (1, 2, 3, 4)]),
-    row(finds("A schedule: 6 runs about 24 h…"), NIGHTLY,
-        earlier=[same(day) for day in (1, 2, 5, 6, 7)]),
-    row(finds(builder="possible"), NIGHTLY, earlier=[same(1), same(2)]),
-    row(finds(builder="possible"), NIGHTLY, earlier=[same(day) for day in (1, 4, 5)]),
-    row(finds(builder="possible"), NIGHTLY, earlier=[same(day) for day in (1, 2, 3)],
-        limits={"schedule_from_runs": 5}),
-    "A run that gave nothing is repeated for a reason. It failed, or left no model.",
-    row(CLEAR, RUN, earlier=[same(status="Failed")]),
-    row(CLEAR, RUN, earlier=[same(left_artifact=False)]),
-    "Exactly thirty days are near. 31 are not; nor is a run that ended after this one began.",
-    row(FOUND, RUN, earlier=[same(30)]),
-    row(CLEAR, RUN, earlier=[same(31)]),
-    row(CLEAR, RUN, earlier=[same(-1)]),
-    "An unpriced run is named without dollars. Its cost is not known.",
-    row(finds("train-3 had completed with…"), RUN, earlier=[same(total_usd=None)]),
-    "A run that failed itself is not its concern.",
+    result = verdict(NIGHTLY, earlier=[same(day) for day in (1, 2, 3)])
+    assert result == finds(
+        "A schedule: 4 runs about 24 h apart with the same image, data addresses, entry "
+        "point and hyperparameters.",
+        builder="fact",
+        usd=None,
+        said_of=None,
+    )
+    result = verdict(NIGHTLY, earlier=[same(day) for day in (1, 2, 3, 4)])
+    assert result == finds("A schedule: 5 runs…", said_of=GOES_ON)
+    result = verdict(NIGHTLY, earlier=[same(day) for day in (1, 2, 5, 6, 7)])
+    assert result == finds("A schedule: 6 runs about 24 h…")
+    assert verdict(NIGHTLY, earlier=[same(1), same(2)]) == finds(builder="possible")
+    assert verdict(NIGHTLY, earlier=[same(day) for day in (1, 4, 5)]) == finds(builder="possible")
+    result = verdict(
+        NIGHTLY, earlier=[same(day) for day in (1, 2, 3)], limits={"schedule_from_runs": 5}
+    )
+    assert result == finds(builder="possible")
+
+
+def test_a_run_that_gave_nothing_is_repeated_for_a_reason() -> None:
+    """It failed, or left no model."""
+    assert verdict(RUN, earlier=[same(status="Failed")]) == CLEAR
+    assert verdict(RUN, earlier=[same(left_artifact=False)]) == CLEAR
+
+
+def test_exactly_thirty_days_are_near() -> None:
+    """31 are not; nor is a run that ended after this one began."""
+    assert verdict(RUN, earlier=[same(30)]) == FOUND
+    assert verdict(RUN, earlier=[same(31)]) == CLEAR
+    assert verdict(RUN, earlier=[same(-1)]) == CLEAR
+
+
+def test_an_unpriced_run_is_named_without_dollars() -> None:
+    """Its cost is not known."""
+    assert verdict(RUN, earlier=[same(total_usd=None)]) == finds("train-3 had completed with…")
+
+
+def test_a_run_that_failed_itself_is_not_its_concern() -> None:
     # It is lost as a whole; a built-in Debugger rule is free.
-    row("not applicable: …did not complete…", replace(RUN, status="Failed")),
-    row("not applicable: built-in Debugger rule", replace(RUN, kind=JobKind.PROCESSING,
-        free="built-in Debugger rule"), earlier=[same()]),
-    "Data at a moving prefix is not the same. A daily job reads other objects.",
-    row("unknown: data_may_have_changed", replace(RUN, data_pinned=False),
-        earlier=[same(data_pinned=False)]),
-    row("unknown: data_may_have_changed", RUN, earlier=[same(data_pinned=False)]),
-    row("unknown: data_may_have_changed", replace(RUN, data_pinned=None),
-        earlier=[same(data_pinned=None)]),
-    row("unknown: data_may_have_changed", RUN, earlier=[same(data_pinned=None)]),
-    "Without a fingerprint or history it is unknown. Runs are not compared then.",
-    row("unknown: fingerprint_missing", replace(RUN, fingerprint=None), earlier=[same()]),
-    row("unknown: history_unread", RUN, earlier=None),
-    row("unknown: times_missing", replace(RUN, started_at=None, created_at=None), earlier=[same()]),
-)  # fmt: skip
+    assert verdict(replace(RUN, status="Failed")) == does_not_apply("…did not complete…")
+    result = verdict(
+        replace(RUN, kind=JobKind.PROCESSING, free="built-in Debugger rule"), earlier=[same()]
+    )
+    assert result == does_not_apply("built-in Debugger rule")
+
+
+def test_data_at_a_moving_prefix_is_not_the_same() -> None:
+    """A daily job reads other objects."""
+    result = verdict(replace(RUN, data_pinned=False), earlier=[same(data_pinned=False)])
+    assert result == cannot_judge("data_may_have_changed")
+    assert verdict(RUN, earlier=[same(data_pinned=False)]) == cannot_judge("data_may_have_changed")
+    result = verdict(replace(RUN, data_pinned=None), earlier=[same(data_pinned=None)])
+    assert result == cannot_judge("data_may_have_changed")
+    assert verdict(RUN, earlier=[same(data_pinned=None)]) == cannot_judge("data_may_have_changed")
+
+
+def test_without_a_fingerprint_or_history_it_is_unknown() -> None:
+    """Runs are not compared then."""
+    result = verdict(replace(RUN, fingerprint=None), earlier=[same()])
+    assert result == cannot_judge("fingerprint_missing")
+    assert verdict(RUN, earlier=None) == cannot_judge("history_unread")
+    result = verdict(replace(RUN, started_at=None, created_at=None), earlier=[same()])
+    assert result == cannot_judge("times_missing")
 
 
 def test_a_guess_leaves_the_dollars_to_what_own_runs_show() -> None:

@@ -1,5 +1,6 @@
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sageaudit.domain.bill.bill import bill
@@ -14,8 +15,8 @@ from sageaudit.domain.job.job import (
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.jobs import START, market, phases, ran, series
-from tests.fakes.judging import together
-from tests.fakes.rule_cases import CLEAR, cases, finds, lines, row
+from tests.fakes.judging import answer, together
+from tests.fakes.rule_cases import CLEAR, cannot_judge, does_not_apply, finds, lines
 
 RULE = "limit-hit"
 MONTH_S, NINE_DAYS_S = 2_419_200, 777_600
@@ -56,100 +57,228 @@ def idle_at_end(seconds: int, idle_s: int) -> Any:
     return lines(series(Metric.CPU, points))
 
 
-test_cases = cases(
-    RULE,
-    "A run that was idle for most of its time says so first and gets no longer limit.",
+verdict = partial(answer, RULE)
+
+
+def test_a_run_that_was_idle_for_most_of_its_time_says_so_and_gets_no_longer_limit() -> None:
+    """It says so first, before the limit."""
     # Half of the hour is not most of it. The same dollars are lost either way.
-    row(finds("The run was idle from minute 29 on, for 31 min. MaxRuntimeInSeconds ended the run "
-        "after 1 h on 1 x ml.m5.xlarge; it left neither artifact nor checkpoints.", builder="lost",
-        usd="0.235645", fix=[CHECKPOINTS], first_step="Read its log after 29 min for what it "
-        "waited for, and set a timeout there; a longer limit…", evidence={"idle_s": 1860,
-        "idle_from_s": 1740}, caution="This money is spent: a run that waits…"), cut(),
-        idle_after(29)),
-    row(finds("MaxRuntimeInSeconds ended…", usd="0.235645", fix=[CHECKPOINTS, 7200],
-        first_step="", lacks="idle_s"), cut(), idle_after(30)),
-    "A run that was idle for its last hour waited when its limit ended it, whatever came before.",
-    row(finds("The run was idle from minute 90 on, for 1 h…", fix=[CHECKPOINTS],
-        first_step="Read its log…a longer limit…"), cut_after(9000), idle_at_end(9000, 3600)),
-    row(finds("MaxRuntimeInSeconds ended…", lacks="idle_s"), cut_after(9000),
-        idle_at_end(9000, 3540)),
-    "An idle processing job has no parameter to change. Nor is its limit raised.",
-    row(finds("The run was idle from minute 10 on…", fix=[]), cut(kind=JobKind.PROCESSING,
-        status="Failed", secondary_status=None, failure="MaxRuntimeExceeded", left_artifact=None,
-        phases=phases(("Processing", 3600))), idle_after(10)),
-    "Idleness that is not known is not said. Points of an hour; one of two hosts without points.",
-    row(finds("MaxRuntimeInSeconds ended…", fix=[CHECKPOINTS, 7200]), cut(),
-        idle_after(0, period_s=3600)),
-    row(finds("MaxRuntimeInSeconds ended…", fix=[CHECKPOINTS, 7200]),
-        cut(groups=(InstanceGroup("ml.m5.xlarge", 2),)), idle_after(10)),
-    "What may be resumed after a long wait still gets no longer limit.",
-    row(finds("The run was idle from minute 10 on…", fix=[], bucket="lost", usd="0.000000"),
-        cut(hints=Hints(own_checkpoints=True)), idle_after(10)),
-    "A limit that left nothing lost the whole run.",
+    assert verdict(cut(), idle_after(29)) == finds(
+        "The run was idle from minute 29 on, for 31 min. MaxRuntimeInSeconds ended the run "
+        "after 1 h on 1 x ml.m5.xlarge; it left neither artifact nor checkpoints.",
+        builder="lost",
+        usd="0.235645",
+        fix=[CHECKPOINTS],
+        first_step="Read its log after 29 min for what it "
+        "waited for, and set a timeout there; a longer limit…",
+        evidence={"idle_s": 1860, "idle_from_s": 1740},
+        caution="This money is spent: a run that waits…",
+    )
+    assert verdict(cut(), idle_after(30)) == finds(
+        "MaxRuntimeInSeconds ended…",
+        usd="0.235645",
+        fix=[CHECKPOINTS, 7200],
+        first_step="",
+        lacks="idle_s",
+    )
+
+
+def test_a_run_that_was_idle_for_its_last_hour_waited_when_its_limit_ended_it() -> None:
+    """Whatever came before."""
+    assert verdict(cut_after(9000), idle_at_end(9000, 3600)) == finds(
+        "The run was idle from minute 90 on, for 1 h…",
+        fix=[CHECKPOINTS],
+        first_step="Read its log…a longer limit…",
+    )
+    assert verdict(cut_after(9000), idle_at_end(9000, 3540)) == finds(
+        "MaxRuntimeInSeconds ended…", lacks="idle_s"
+    )
+
+
+def test_an_idle_processing_job_has_no_parameter_to_change() -> None:
+    """Nor is its limit raised."""
+    result = verdict(
+        cut(
+            kind=JobKind.PROCESSING,
+            status="Failed",
+            secondary_status=None,
+            failure="MaxRuntimeExceeded",
+            left_artifact=None,
+            phases=phases(("Processing", 3600)),
+        ),
+        idle_after(10),
+    )
+    assert result == finds("The run was idle from minute 10 on…", fix=[])
+
+
+def test_idleness_that_is_not_known_is_not_said() -> None:
+    """Points of an hour; one of two hosts without points."""
+    assert verdict(cut(), idle_after(0, period_s=3600)) == finds(
+        "MaxRuntimeInSeconds ended…", fix=[CHECKPOINTS, 7200]
+    )
+    result = verdict(cut(groups=(InstanceGroup("ml.m5.xlarge", 2),)), idle_after(10))
+    assert result == finds("MaxRuntimeInSeconds ended…", fix=[CHECKPOINTS, 7200])
+
+
+def test_what_may_be_resumed_after_a_long_wait_still_gets_no_longer_limit() -> None:
+    result = verdict(cut(hints=Hints(own_checkpoints=True)), idle_after(10))
+    assert result == finds(
+        "The run was idle from minute 10 on…", fix=[], bucket="lost", usd="0.000000"
+    )
+
+
+def test_a_limit_that_left_nothing_lost_the_whole_run() -> None:
     # Compute and volume: $0.23 + 30 GB x 1 h / 744 h x $0.14.
-    row(finds("MaxRuntimeInSeconds ended the run after 1 h on 1 x ml.m5.xlarge; "
-        "it left neither artifact nor checkpoints.", builder="lost", usd="0.235645"), cut()),
-    "A wait that was too long is named.",
+    assert verdict(cut()) == finds(
+        "MaxRuntimeInSeconds ended the run after 1 h on 1 x ml.m5.xlarge; "
+        "it left neither artifact nor checkpoints.",
+        builder="lost",
+        usd="0.235645",
+    )
+
+
+def test_a_wait_that_was_too_long_is_named() -> None:
     # MaxWaitTimeExceeded of a spot run; its limit is the one to raise.
-    row(finds("MaxWaitTimeInSeconds ended the run after 1 h 2 min of waiting and work on…",
+    result = verdict(
+        cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=3700)
+    )
+    assert result == finds(
+        "MaxWaitTimeInSeconds ended the run after 1 h 2 min of waiting and work on…",
         fix=[CHECKPOINTS, ("StoppingCondition.MaxWaitTimeInSeconds", 7400)],
-        evidence={"limit_s": 3700, "counted_s": 3720, "elapsed_s": 3600}),
-        cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=3700)),
-    "A limit counts every attempt.",
+        evidence={"limit_s": 3700, "counted_s": 3720, "elapsed_s": 3600},
+    )
+
+
+def test_a_limit_counts_every_attempt() -> None:
     # Of 13.7 hours the last attempt took one; four hours of work in two attempts, of which AWS's
     # training seconds count the last.
-    row(finds("MaxWaitTimeInSeconds ended the run after 13 h 42 min of waiting and work on…"),
-        cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=49320,
-        created_at=START - timedelta(hours=12, minutes=42))),
-    row(finds("MaxWaitTimeInSeconds ended the run on…", evidence={"counted_s": None}),
-        cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, created_at=None)),
-    row(finds("MaxRuntimeInSeconds ended the run after 4 h on…"), cut(purchase=Purchase.SPOT,
-        phases=(*phases(("Training", 10800)), Phase("Interrupted", START, Decimal(7200),
-        billed=False), *phases(("Training", 3600))))),
-    "No limit is raised above what SageMaker takes.",
+    result = verdict(
+        cut(
+            secondary_status="MaxWaitTimeExceeded",
+            purchase=Purchase.SPOT,
+            max_wait_s=49320,
+            created_at=START - timedelta(hours=12, minutes=42),
+        )
+    )
+    assert result == finds(
+        "MaxWaitTimeInSeconds ended the run after 13 h 42 min of waiting and work on…"
+    )
+    result = verdict(
+        cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, created_at=None)
+    )
+    assert result == finds("MaxWaitTimeInSeconds ended the run on…", evidence={"counted_s": None})
+    result = verdict(
+        cut(
+            purchase=Purchase.SPOT,
+            phases=(
+                *phases(("Training", 10800)),
+                Phase("Interrupted", START, Decimal(7200), billed=False),
+                *phases(("Training", 3600)),
+            ),
+        )
+    )
+    assert result == finds("MaxRuntimeInSeconds ended the run after 4 h on…")
+
+
+def test_no_limit_is_raised_above_what_sagemaker_takes() -> None:
     # 28 days, of processing jobs 9; at the maximum only checkpoints are left.
-    row(finds(fix=[CHECKPOINTS, MONTH_S]), cut(max_runtime_s=MONTH_S - 1)),
-    row(finds(fix=[CHECKPOINTS]), cut(max_runtime_s=MONTH_S)),
-    row(finds(fix=[CHECKPOINTS]), cut(max_runtime_s=None)),
-    row(finds(fix=[CHECKPOINTS]), cut(max_runtime_s=0)),
-    "A processing job can only get more time.",
+    assert verdict(cut(max_runtime_s=MONTH_S - 1)) == finds(fix=[CHECKPOINTS, MONTH_S])
+    assert verdict(cut(max_runtime_s=MONTH_S)) == finds(fix=[CHECKPOINTS])
+    assert verdict(cut(max_runtime_s=None)) == finds(fix=[CHECKPOINTS])
+    assert verdict(cut(max_runtime_s=0)) == finds(fix=[CHECKPOINTS])
+
+
+def test_a_processing_job_can_only_get_more_time() -> None:
     # It has no CheckpointConfig; its failure text says what ended it.
-    row(finds(fix=[("StoppingCondition.MaxRuntimeInSeconds", NINE_DAYS_S)]),
-        cut(kind=JobKind.PROCESSING, status="Failed", secondary_status=None,
-        failure="MaxRuntimeExceeded", left_artifact=None, max_runtime_s=500_000)),
-    "A stopped processing job may have left outputs.",
+    result = verdict(
+        cut(
+            kind=JobKind.PROCESSING,
+            status="Failed",
+            secondary_status=None,
+            failure="MaxRuntimeExceeded",
+            left_artifact=None,
+            max_runtime_s=500_000,
+        )
+    )
+    assert result == finds(fix=[("StoppingCondition.MaxRuntimeInSeconds", NINE_DAYS_S)])
+
+
+def test_a_stopped_processing_job_may_have_left_outputs() -> None:
     # Whether its uploads took place is not recorded.
-    row("unknown: artifact_unknown", cut(kind=JobKind.PROCESSING, secondary_status=None,
-        left_artifact=None)),
-    "Without a limit or a bill it is clear.",
+    result = verdict(cut(kind=JobKind.PROCESSING, secondary_status=None, left_artifact=None))
+    assert result == cannot_judge("artifact_unknown")
+
+
+def test_without_a_limit_or_a_bill_it_is_clear() -> None:
     # Completed, stopped by somebody, failed by itself, or ended while it waited.
-    row(CLEAR, cut(status="Completed", secondary_status="Completed")),
-    row(CLEAR, cut(secondary_status="Stopped")),
-    row(CLEAR, cut(status="Failed", secondary_status="Failed", failure="AlgorithmError")),
-    row(CLEAR, cut(started_at=None, training_s=None, billable_s=None, phases=phases(("Starting",
-        -600)))),
-    "Trials and free jobs are not its concern.",
+    assert verdict(cut(status="Completed", secondary_status="Completed")) == CLEAR
+    assert verdict(cut(secondary_status="Stopped")) == CLEAR
+    result = verdict(cut(status="Failed", secondary_status="Failed", failure="AlgorithmError"))
+    assert result == CLEAR
+    result = verdict(
+        cut(started_at=None, training_s=None, billable_s=None, phases=phases(("Starting", -600)))
+    )
+    assert result == CLEAR
+
+
+def test_trials_and_free_jobs_are_not_its_concern() -> None:
     # A trial reported its metric; a built-in Debugger rule costs nothing.
-    row("not applicable: …trial…", cut(parent=Parent(JobKind.TUNING.row.rollup, "arn:t"))),
-    row("not applicable: …Debugger…", cut(kind=JobKind.PROCESSING, free="built-in Debugger rule")),
-    "Without times or price it is still said.",
+    result = verdict(cut(parent=Parent(JobKind.TUNING.row.rollup, "arn:t")))
+    assert result == does_not_apply("…trial…")
+    result = verdict(cut(kind=JobKind.PROCESSING, free="built-in Debugger rule"))
+    assert result == does_not_apply("…Debugger…")
+
+
+def test_without_times_or_price_it_is_still_said() -> None:
     # An end before the start, an unknown region: no sentence and no dollars are invented.
-    row(finds(usd=None), cut(training_s=None, billable_s=None, ended_at=ran(0).started_at,
-        region="xx-west-9")),
-    row(finds("MaxRuntimeInSeconds ended the run on 1 x…"), cut(training_s=None, ended_at=None)),
-    "A limit that left something is a time box. Info without dollars, and nothing to change.",
-    row(finds("…it left an artifact.", bucket="none", severity="info", usd=None, fix=[], ways=[],
-        caution="…may be planned…"), cut(left_artifact=True)),
-    row(finds("…it left checkpoints.", bucket="none", severity="info", usd=None, fix=[], ways=[],
-        caution="…may be planned…"), cut(checkpointed=True)),
-    "The next run gets checkpoints as well as twice the time. Either alone may not be enough.",
-    row(finds(fix=[("CheckpointConfig.S3Uri", None, CHECKPOINTS),
-        ("StoppingCondition.MaxRuntimeInSeconds", 3600, 7200)], ways=[]), cut()),
-    "On spot the wait grows with the run; one that is long enough stays.",
-    row(finds(fix=[CHECKPOINTS, 7200, ("StoppingCondition.MaxWaitTimeInSeconds", 5400, 9000)]),
-        cut(max_wait_s=5400, purchase=Purchase.SPOT)),
-    row(finds(fix=[CHECKPOINTS, 7200]), cut(max_wait_s=7200, purchase=Purchase.SPOT)),
-)  # fmt: skip
+    result = verdict(
+        cut(training_s=None, billable_s=None, ended_at=ran(0).started_at, region="xx-west-9")
+    )
+    assert result == finds(usd=None)
+    assert verdict(cut(training_s=None, ended_at=None)) == finds(
+        "MaxRuntimeInSeconds ended the run on 1 x…"
+    )
+
+
+def test_a_limit_that_left_something_is_a_time_box() -> None:
+    """Info without dollars, and nothing to change."""
+    assert verdict(cut(left_artifact=True)) == finds(
+        "…it left an artifact.",
+        bucket="none",
+        severity="info",
+        usd=None,
+        fix=[],
+        ways=[],
+        caution="…may be planned…",
+    )
+    assert verdict(cut(checkpointed=True)) == finds(
+        "…it left checkpoints.",
+        bucket="none",
+        severity="info",
+        usd=None,
+        fix=[],
+        ways=[],
+        caution="…may be planned…",
+    )
+
+
+def test_the_next_run_gets_checkpoints_as_well_as_twice_the_time() -> None:
+    """Either alone may not be enough."""
+    assert verdict(cut()) == finds(
+        fix=[
+            ("CheckpointConfig.S3Uri", None, CHECKPOINTS),
+            ("StoppingCondition.MaxRuntimeInSeconds", 3600, 7200),
+        ],
+        ways=[],
+    )
+
+
+def test_on_spot_the_wait_grows_with_the_run_one_that_is_long_enough_stays() -> None:
+    result = verdict(cut(max_wait_s=5400, purchase=Purchase.SPOT))
+    assert result == finds(
+        fix=[CHECKPOINTS, 7200, ("StoppingCondition.MaxWaitTimeInSeconds", 5400, 9000)]
+    )
+    assert verdict(cut(max_wait_s=7200, purchase=Purchase.SPOT)) == finds(fix=[CHECKPOINTS, 7200])
 
 
 def test_the_loss_is_counted_once() -> None:

@@ -1,28 +1,46 @@
 from decimal import Decimal
+from functools import partial
 
 from tests.fakes.families import earlier_run
 from tests.fakes.planned import asked
-from tests.fakes.rule_cases import CLEAR, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "limit-short"
 RUN = "StoppingCondition.MaxRuntimeInSeconds"
 
 
-test_cases = cases(
-    RULE,
-    "A limit below one of the last runs is found.",
+verdict = partial(asked, RULE)
+
+
+def test_a_limit_below_one_of_the_last_runs_is_found() -> None:
     # The fix is one and a half times that run, in whole ten minutes.
-    row(finds("…1 h 6 min…", fix=[6000]), {RUN: 3600}, earlier=[earlier_run(day,
-        elapsed_s=Decimal(seconds)) for day, seconds in ((1, 4000), (2, 3500))]),
-    "As long as the longest is enough. It completed in this time.",
-    row(CLEAR, {RUN: 3600}, earlier=[earlier_run(1)]),
-    "Older runs and runs elsewhere do not count.",
+    result = verdict(
+        {RUN: 3600},
+        earlier=[
+            earlier_run(day, elapsed_s=Decimal(seconds)) for day, seconds in ((1, 4000), (2, 3500))
+        ],
+    )
+    assert result == finds("…1 h 6 min…", fix=[6000])
+
+
+def test_as_long_as_the_longest_is_enough() -> None:
+    """It completed in this time."""
+    assert verdict({RUN: 3600}, earlier=[earlier_run(1)]) == CLEAR
+
+
+def test_older_runs_and_runs_elsewhere_do_not_count() -> None:
     # Only the last three completed ones on the same instances.
-    row(CLEAR, {RUN: 3600}, earlier=[*([earlier_run(day) for day in (1, 2, 3)] + [earlier_run(4,
-        elapsed_s=Decimal(9000))]), earlier_run(1, elapsed_s=Decimal(9000),
-        instance_type="ml.m5.large")]),
-    "Without runs it is not judged. Nor without a history.",
-    row("unknown: …", earlier=[]),
-    row("unknown: …"),
-    ask=asked,
-)  # fmt: skip
+    result = verdict(
+        {RUN: 3600},
+        earlier=[
+            *([earlier_run(day) for day in (1, 2, 3)] + [earlier_run(4, elapsed_s=Decimal(9000))]),
+            earlier_run(1, elapsed_s=Decimal(9000), instance_type="ml.m5.large"),
+        ],
+    )
+    assert result == CLEAR
+
+
+def test_without_runs_it_is_not_judged() -> None:
+    """Nor without a history."""
+    assert verdict(earlier=[]) == cannot_judge("…")
+    assert verdict() == cannot_judge("…")

@@ -1,6 +1,8 @@
+from functools import partial
+
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.planned import LATER, REQUESTED, asked, told
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, FOUND, does_not_apply, finds
 
 RULE = "request-conflict"
 IMAGE, NAME = "AlgorithmSpecification.TrainingImage", "AlgorithmSpecification.AlgorithmName"
@@ -12,57 +14,102 @@ CONFIG = "HyperParameterTuningJobConfig"
 PARALLEL = f"{CONFIG}.ResourceLimits.MaxParallelTrainingJobs"
 
 
-test_cases = cases(
-    RULE,
-    "An image or a name but not both. One of them is needed.",
-    row(finds("…both…"), {NAME: "mine"}),
-    row(finds("…neither…"), {IMAGE: None}),
-    row(CLEAR, {IMAGE: None, NAME: "mine"}),
-    "A value that is known later counts as set. The image of a plan that builds it.",
-    row(CLEAR, {IMAGE: LATER}),
-    "Instances are asked for in one way. None is no way, and groups beside a type are two.",
-    row(finds("…no instance type…"), {"ResourceConfig.InstanceType": None}),
-    row(finds("…InstanceType and InstanceGroups…"), {"ResourceConfig.InstanceGroups": GROUPS}),
-    "A serverless job needs none of them. AWS chooses.",
-    row("not applicable: …", {"ServerlessJobConfig": {"BaseModelArn": "arn:aws:x"}, IMAGE: None}),
-    "A type without local storage needs a size. Local storage needs none.",
-    row(finds(paths=[SIZE]), {SIZE: None}),
-    row(CLEAR, NVME | {SIZE: None}),
-    "Local storage takes no key. A volume does.",
-    row(finds(paths=[KEY]), NVME | {KEY: "key"}),
-    row(CLEAR, {KEY: "key"}),
-    "A type that is known later is not judged. It may be of either kind.",
-    row(CLEAR, {"ResourceConfig.InstanceType": LATER, SIZE: None}),
-    "A healthy request of each kind is clear. Processing must give a size anyway.",
-    *(row(CLEAR, kind=kind) for kind in REQUESTED),
-    "More than 100 MB at a time is refused. The fix keeps the payload.",
-    row(finds(paths=[AT_A_TIME], fix=[5]), {PAYLOAD: 20, AT_A_TIME: 6}, kind=JobKind.TRANSFORM),
-    "Exactly 100 MB are taken. A payload that is not set is 6 MB.",
-    row(CLEAR, {PAYLOAD: 20, AT_A_TIME: 5}, kind=JobKind.TRANSFORM),
-    row(CLEAR, {AT_A_TIME: 16}, kind=JobKind.TRANSFORM),
-    row(FOUND, {AT_A_TIME: 17}, kind=JobKind.TRANSFORM),
-    "A size or a strategy that is known later is not judged. It may be taken.",
-    row(CLEAR, {PAYLOAD: LATER, AT_A_TIME: 50}, kind=JobKind.TRANSFORM),
-    row(CLEAR, {f"{CONFIG}.Strategy": LATER}, kind=JobKind.TUNING),
-    "What AWS refuses of a search is found. Each with the parameter to change.",
-    row(finds("…Hyperband…"), {f"{CONFIG}.Strategy": "Hyperband"}, kind=JobKind.TUNING),
-    row(finds("…no definition…"), {"TrainingJobDefinition": None}, kind=JobKind.TUNING),
-    row(finds("…TrainingJobDefinitions…"),
-        {"TrainingJobDefinitions": [{"DefinitionName": "a"}]}, kind=JobKind.TUNING),
-    row(finds("…in parallel…"), {PARALLEL: 9}, kind=JobKind.TUNING),
-    "As many training jobs in parallel as there are is no mistake.",
-    row(CLEAR, {PARALLEL: 8}, kind=JobKind.TUNING),
-    ask=asked,
-)  # fmt: skip
+verdict = partial(asked, RULE)
+
+
+def test_an_image_or_a_name_but_not_both() -> None:
+    """One of them is needed."""
+    assert verdict({NAME: "mine"}) == finds("…both…")
+    assert verdict({IMAGE: None}) == finds("…neither…")
+    assert verdict({IMAGE: None, NAME: "mine"}) == CLEAR
+
+
+def test_a_value_that_is_known_later_counts_as_set() -> None:
+    """The image of a plan that builds it."""
+    assert verdict({IMAGE: LATER}) == CLEAR
+
+
+def test_instances_are_asked_for_in_one_way() -> None:
+    """None is no way, and groups beside a type are two."""
+    assert verdict({"ResourceConfig.InstanceType": None}) == finds("…no instance type…")
+    assert verdict({"ResourceConfig.InstanceGroups": GROUPS}) == finds(
+        "…InstanceType and InstanceGroups…"
+    )
+
+
+def test_a_serverless_job_needs_none_of_them() -> None:
+    """AWS chooses."""
+    result = verdict({"ServerlessJobConfig": {"BaseModelArn": "arn:aws:x"}, IMAGE: None})
+    assert result == does_not_apply("…")
+
+
+def test_a_type_without_local_storage_needs_a_size() -> None:
+    """Local storage needs none."""
+    assert verdict({SIZE: None}) == finds(paths=[SIZE])
+    assert verdict(NVME | {SIZE: None}) == CLEAR
+
+
+def test_local_storage_takes_no_key() -> None:
+    """A volume does."""
+    assert verdict(NVME | {KEY: "key"}) == finds(paths=[KEY])
+    assert verdict({KEY: "key"}) == CLEAR
+
+
+def test_a_type_that_is_known_later_is_not_judged() -> None:
+    """It may be of either kind."""
+    assert verdict({"ResourceConfig.InstanceType": LATER, SIZE: None}) == CLEAR
+
+
+def test_a_healthy_request_of_each_kind_is_clear() -> None:
+    """Processing must give a size anyway."""
+    for kind in REQUESTED:
+        assert verdict(kind=kind) == CLEAR
+
+
+def test_more_than_100_mb_at_a_time_is_refused() -> None:
+    """The fix keeps the payload."""
+    result = verdict({PAYLOAD: 20, AT_A_TIME: 6}, kind=JobKind.TRANSFORM)
+    assert result == finds(paths=[AT_A_TIME], fix=[5])
+
+
+def test_exactly_100_mb_are_taken() -> None:
+    """A payload that is not set is 6 MB."""
+    assert verdict({PAYLOAD: 20, AT_A_TIME: 5}, kind=JobKind.TRANSFORM) == CLEAR
+    assert verdict({AT_A_TIME: 16}, kind=JobKind.TRANSFORM) == CLEAR
+    assert verdict({AT_A_TIME: 17}, kind=JobKind.TRANSFORM) == FOUND
+
+
+def test_a_size_or_a_strategy_that_is_known_later_is_not_judged() -> None:
+    """It may be taken."""
+    assert verdict({PAYLOAD: LATER, AT_A_TIME: 50}, kind=JobKind.TRANSFORM) == CLEAR
+    assert verdict({f"{CONFIG}.Strategy": LATER}, kind=JobKind.TUNING) == CLEAR
+
+
+def test_what_aws_refuses_of_a_search_is_found() -> None:
+    """Each with the parameter to change."""
+    assert verdict({f"{CONFIG}.Strategy": "Hyperband"}, kind=JobKind.TUNING) == finds("…Hyperband…")
+    assert verdict({"TrainingJobDefinition": None}, kind=JobKind.TUNING) == finds("…no definition…")
+    result = verdict({"TrainingJobDefinitions": [{"DefinitionName": "a"}]}, kind=JobKind.TUNING)
+    assert result == finds("…TrainingJobDefinitions…")
+    assert verdict({PARALLEL: 9}, kind=JobKind.TUNING) == finds("…in parallel…")
+
+
+def test_as_many_training_jobs_in_parallel_as_there_are_is_no_mistake() -> None:
+    assert verdict({PARALLEL: 8}, kind=JobKind.TUNING) == CLEAR
 
 
 def test_all_conflicts_are_told_at_once() -> None:
     """Each with its own fix."""
     channel = {
         "ChannelName": "train",
-        "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://b/x",
-                                        "InstanceGroupNames": ["b"]}},
-    }  # fmt: skip
+        "DataSource": {
+            "S3DataSource": {
+                "S3DataType": "S3Prefix",
+                "S3Uri": "s3://b/x",
+                "InstanceGroupNames": ["b"],
+            }
+        },
+    }
     finding = told(
         RULE,
         {

@@ -1,6 +1,7 @@
 """What an organisation requires, of jobs that ran and of requests."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from sageaudit.domain.bill.finding import Finding, Outcome, Severity
@@ -16,11 +17,12 @@ from sageaudit.rules.judge import judge
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 from tests.fakes.judging import answer, card
 from tests.fakes.planned import LATER, ROLE, asked
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "requirement-not-met"
-ISOLATED = {"EnableNetworkIsolation": True}
-VPC = {"VpcConfig": "set"}
+DEBUGGER_IMAGE = "503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest"
+ISOLATED: dict[str, Any] = {"EnableNetworkIsolation": True}
+VPC: dict[str, Any] = {"VpcConfig": "set"}
 DAY = {"StoppingCondition.MaxRuntimeInSeconds": "<= 86400"}
 SPOT = {"EnableManagedSpotTraining": True}
 TEAM = {"Tags.team": "set"}
@@ -70,8 +72,11 @@ def other(kind: JobKind, **changes: Any) -> Job:
     row, name = kind.row, f"{kind.value}-1"
     arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{row.arn_word}/{name}"
     named = {row.name_key: name, row.arn_key: arn, row.status_key: "Completed"}
-    times = {"CreationTime": "2026-05-20T10:00:00Z", row.start_key: "2026-05-20T10:00:00Z",
-             row.end_key: "2026-05-20T11:00:00Z"}  # fmt: skip
+    times = {
+        "CreationTime": "2026-05-20T10:00:00Z",
+        row.start_key: "2026-05-20T10:00:00Z",
+        row.end_key: "2026-05-20T11:00:00Z",
+    }
     whole = {"RoleArn": ROLE, "TransformOutput": {}}
     return parse({**times, **named, **whole, **changes}, {})
 
@@ -84,129 +89,229 @@ def search(*definitions: Mapping[str, Any]) -> Job:
     return other(JobKind.TUNING, TrainingJobDefinitions=whole)
 
 
-test_jobs = cases(
-    RULE,
-    "Without a requirement nothing is asked.",
-    row("not applicable: nothing is required…", {}, ran()),
-    "A switch that is off, or not set, is not what is required.",
-    # The fix has the path, the value of today and the right one; there are no dollars.
-    row(finds("The policy's requirements are not met: EnableNetworkIsolation is false (required: "
-        "true).", builder="fact", severity=Severity.MEDIUM, usd=None,
-        fix=[("EnableNetworkIsolation", False, True)], evidence={"EnableNetworkIsolation": False}),
-        ISOLATED, ran(EnableNetworkIsolation=False)),
-    row(finds("…: EnableNetworkIsolation is not set (required: true).",
-        evidence={"EnableNetworkIsolation": "not set"}), ISOLATED, ran()),
-    row(CLEAR, ISOLATED, ran(EnableNetworkIsolation=True)),
-    row(CLEAR, {"EnableManagedSpotTraining": False}, ran()),
-    row(FOUND, {"EnableManagedSpotTraining": False}, ran(EnableManagedSpotTraining=True)),
-    "Of a network only that there is one is asked.",
-    row(finds("…: VpcConfig is not set (required: set).",
-        fix=[("VpcConfig", None, "<your value>")]), VPC, ran()),
-    row(CLEAR, VPC, ran(VpcConfig=NETWORK)),
-    row(finds("…: VpcConfig is set (required: not set).", fix=[("VpcConfig", "set", None)]),
-        {"VpcConfig": "not set"}, ran(VpcConfig=NETWORK)),
-    "A limit of exactly a day is a day, and one second more is more.",
-    row(CLEAR, DAY, ran(StoppingCondition={"MaxRuntimeInSeconds": 86_400})),
-    row(finds("…: StoppingCondition.MaxRuntimeInSeconds is 86401 (required: at most 86400).",
-        fix=[("StoppingCondition.MaxRuntimeInSeconds", 86_401, 86_400)]), DAY,
-        ran(StoppingCondition={"MaxRuntimeInSeconds": 86_401})),
-    "Without a limit AWS's own holds: one day.",
-    row(CLEAR, DAY, ran(StoppingCondition={})),
-    row(FOUND, {"StoppingCondition.MaxRuntimeInSeconds": "<= 3600"}, ran(StoppingCondition={})),
-    "What is not set is within an upper limit, and reaches no lower one.",
-    row(CLEAR, {"ResourceConfig.KeepAlivePeriodInSeconds": "<= 600"}, ran()),
-    row(FOUND, {"RetryStrategy.MaximumRetryAttempts": ">= 1"}, ran()),
-    "A word is compared as it is.",
-    row(finds(fix=[("OutputDataConfig.CompressionType", "GZIP", "NONE")]),
-        {"OutputDataConfig.CompressionType": "NONE"},
-        ran(OutputDataConfig={"CompressionType": "GZIP"})),
-    row(CLEAR, {"OutputDataConfig.CompressionType": "!= NONE"}, ran(OutputDataConfig={})),
-    "A tag with a value is set; an empty one, or one of spaces, is not.",
-    row(CLEAR, TEAM, ran({"team": "vision"})),
-    row(CLEAR, TEAM, ran({"team": "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY"})),
-    row(finds("…: the tag team is not set (required: set).",
-        fix=[("Tags[team].Value", None, "<your value>")]), TEAM, ran({"Team": "vision"})),
-    row(FOUND, TEAM, ran({"team": ""})),
-    row(FOUND, TEAM, ran({"team": "  "})),
-    "A tag may have to have one value.",
-    row(CLEAR, STAGE, ran({"stage": "prod"})),
-    row(finds("…: the tag stage is dev (required: prod).",
-        fix=[("Tags[stage].Value", "dev", "prod")]), STAGE, ran({"stage": "dev"})),
-    row(finds("…: the tag stage is not set (required: prod)."), STAGE, ran({})),
-    "What a stored answer does not hold is unknown, and never a finding.",
-    row("unknown: setting_unknown: EnableNetworkIsolation: its stored answer does not say",
-        ISOLATED, ran(stored=True)),
-    row("unknown: setting_unknown…", ISOLATED, ran(RoleArn=None)),
-    row("unknown: setting_unknown: Tags[team].Value: not all of its tags were read", TEAM, ran()),
-    "What is known to be wrong is said beside what is not known.",
-    row(finds("…: StoppingCondition.MaxRuntimeInSeconds is 86401 (required: at most 86400).",
-        caution="…EnableNetworkIsolation: its stored answer does not say."), ISOLATED | DAY,
-        ran(stored=True, StoppingCondition={"MaxRuntimeInSeconds": 86_401})),
-    "All that is not met stands in one sentence.",
-    row(finds("…: EnableNetworkIsolation is not set (required: true); VpcConfig is not set "
-        "(required: set); the tag team is not set (required: set).",
-        paths=["EnableNetworkIsolation", "VpcConfig", "Tags[team].Value"]),
-        ISOLATED | VPC | TEAM, ran({})),
-    "A processing job has its network under NetworkConfig, and never runs on spot.",
-    row(finds("…: NetworkConfig.EnableNetworkIsolation is not set (required: true); "
-        "NetworkConfig.VpcConfig is not set (required: set)."), ISOLATED | VPC | SPOT,
-        other(JobKind.PROCESSING)),
-    row(CLEAR, ISOLATED | VPC, other(JobKind.PROCESSING,
-        NetworkConfig={"EnableNetworkIsolation": True, "VpcConfig": NETWORK})),
-    "A transform job has neither network nor limit.",
-    row("not applicable: it has none of the settings…", ISOLATED | VPC | SPOT | DAY,
-        other(JobKind.TRANSFORM)),
-    row(finds("…: TransformOutput.KmsKeyId is not set (required: set)."),
-        {"OutputDataConfig.KmsKeyId": "set"}, other(JobKind.TRANSFORM)),
-    "A tuning job is asked for each of its definitions, and its training jobs are not.",
-    row(finds("…: TrainingJobDefinition.EnableManagedSpotTraining is not set (required: true)."),
-        SPOT, search({})),
-    row(finds("…: TrainingJobDefinitions[1].EnableManagedSpotTraining is false (required: true)."),
-        SPOT, search(SPOT, {"EnableManagedSpotTraining": False})),
-    "Spot needs its longest wait, without which AWS refuses the request.",
-    row(finds("…", fix=[True, "<at least MaxRuntimeInSeconds>"]), SPOT, ran()),
-    row(CLEAR, VPC, search({"VpcConfig": NETWORK}, {"VpcConfig": NETWORK})),
-    row("unknown: setting_unknown…", SPOT, other(JobKind.TUNING)),
-    row("not applicable: its tuning job is asked", SPOT, ran(
-        TuningJobArn=f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/s")),
-    "AWS's own Debugger job is nobody's to change.",
-    row("not applicable: built-in Debugger rule", ISOLATED, other(JobKind.PROCESSING,
-        AppSpecification={"ImageUri":
-        "503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest"})),
-    ask=of_job,
-)  # fmt: skip
+verdict = partial(of_job, RULE)
 
-test_requests = cases(
-    RULE,
-    "A request is asked before it runs.",
-    row(finds("…: EnableNetworkIsolation is not set (required: true); the tag team is "
-        "not set (required: set).", severity=Severity.MEDIUM), ISOLATED | TEAM),
-    row(CLEAR, ISOLATED | TEAM, {"EnableNetworkIsolation": True,
-        "Tags": [{"Key": "team", "Value": "vision"}]}),
-    row(finds("…: the tag team is not set (required: set)."), TEAM,
-        {"Tags": [{"Key": "team", "Value": ""}]}),
-    row(FOUND, DAY, {"StoppingCondition.MaxRuntimeInSeconds": 200_000}),
-    row(CLEAR, DAY, {"StoppingCondition": None}),
-    "What gets its value later is unknown.",
-    row("unknown: setting_unknown: EnableNetworkIsolation: it is not known yet (known after apply)",
-        ISOLATED, {"EnableNetworkIsolation": LATER}),
-    row("unknown: setting_unknown…", VPC, {"VpcConfig": LATER}),
-    row("unknown: setting_unknown…", TEAM, {"Tags": LATER}),
-    row("unknown: setting_unknown…", TEAM, {"Tags": [{"Key": "team", "Value": LATER}]}),
-    row("unknown: setting_unknown…", TEAM, {"Tags": [{"Key": LATER, "Value": "vision"}]}),
-    row(FOUND, TEAM, {"Tags": [{"Key": "stage", "Value": LATER}]}),
-    "A network whose subnets come later is a network.",
-    row(CLEAR, VPC, {"VpcConfig": {"Subnets": LATER, "SecurityGroupIds": ["sg-1"]}}),
-    "Each kind has its own paths.",
-    row(finds(paths=["NetworkConfig.EnableNetworkIsolation"]), ISOLATED | SPOT,
-        kind=JobKind.PROCESSING),
-    row("not applicable: …", ISOLATED | SPOT, kind=JobKind.TRANSFORM),
-    row(finds(paths=["TrainingJobDefinition.EnableNetworkIsolation"]), ISOLATED,
-        kind=JobKind.TUNING),
-    row("unknown: setting_unknown…", ISOLATED, {"TrainingJobDefinition": LATER},
-        kind=JobKind.TUNING),
-    ask=of_request,
-)  # fmt: skip
+
+def test_without_a_requirement_nothing_is_asked() -> None:
+    assert verdict({}, ran()) == does_not_apply("nothing is required…")
+
+
+def test_a_switch_that_is_off_or_not_set_is_not_what_is_required() -> None:
+    # The fix has the path, the value of today and the right one; there are no dollars.
+    result = verdict(ISOLATED, ran(EnableNetworkIsolation=False))
+    assert result == finds(
+        "The policy's requirements are not met: EnableNetworkIsolation is false (required: true).",
+        builder="fact",
+        severity=Severity.MEDIUM,
+        usd=None,
+        fix=[("EnableNetworkIsolation", False, True)],
+        evidence={"EnableNetworkIsolation": False},
+    )
+    assert verdict(ISOLATED, ran()) == finds(
+        "…: EnableNetworkIsolation is not set (required: true).",
+        evidence={"EnableNetworkIsolation": "not set"},
+    )
+    assert verdict(ISOLATED, ran(EnableNetworkIsolation=True)) == CLEAR
+    assert verdict({"EnableManagedSpotTraining": False}, ran()) == CLEAR
+    result = verdict({"EnableManagedSpotTraining": False}, ran(EnableManagedSpotTraining=True))
+    assert result == FOUND
+
+
+def test_of_a_network_only_that_there_is_one_is_asked() -> None:
+    assert verdict(VPC, ran()) == finds(
+        "…: VpcConfig is not set (required: set).", fix=[("VpcConfig", None, "<your value>")]
+    )
+    assert verdict(VPC, ran(VpcConfig=NETWORK)) == CLEAR
+    result = verdict({"VpcConfig": "not set"}, ran(VpcConfig=NETWORK))
+    assert result == finds(
+        "…: VpcConfig is set (required: not set).", fix=[("VpcConfig", "set", None)]
+    )
+
+
+def test_a_limit_of_exactly_a_day_is_a_day_and_one_second_more_is_more() -> None:
+    assert verdict(DAY, ran(StoppingCondition={"MaxRuntimeInSeconds": 86_400})) == CLEAR
+    result = verdict(DAY, ran(StoppingCondition={"MaxRuntimeInSeconds": 86_401}))
+    assert result == finds(
+        "…: StoppingCondition.MaxRuntimeInSeconds is 86401 (required: at most 86400).",
+        fix=[("StoppingCondition.MaxRuntimeInSeconds", 86_401, 86_400)],
+    )
+
+
+def test_without_a_limit_awss_own_holds_one_day() -> None:
+    assert verdict(DAY, ran(StoppingCondition={})) == CLEAR
+    result = verdict(
+        {"StoppingCondition.MaxRuntimeInSeconds": "<= 3600"}, ran(StoppingCondition={})
+    )
+    assert result == FOUND
+
+
+def test_what_is_not_set_is_within_an_upper_limit_and_reaches_no_lower_one() -> None:
+    assert verdict({"ResourceConfig.KeepAlivePeriodInSeconds": "<= 600"}, ran()) == CLEAR
+    assert verdict({"RetryStrategy.MaximumRetryAttempts": ">= 1"}, ran()) == FOUND
+
+
+def test_a_word_is_compared_as_it_is() -> None:
+    result = verdict(
+        {"OutputDataConfig.CompressionType": "NONE"},
+        ran(OutputDataConfig={"CompressionType": "GZIP"}),
+    )
+    assert result == finds(fix=[("OutputDataConfig.CompressionType", "GZIP", "NONE")])
+    result = verdict({"OutputDataConfig.CompressionType": "!= NONE"}, ran(OutputDataConfig={}))
+    assert result == CLEAR
+
+
+def test_a_tag_with_a_value_is_set_an_empty_one_or_one_of_spaces_is_not() -> None:
+    assert verdict(TEAM, ran({"team": "vision"})) == CLEAR
+    assert verdict(TEAM, ran({"team": "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY"})) == CLEAR
+    assert verdict(TEAM, ran({"Team": "vision"})) == finds(
+        "…: the tag team is not set (required: set).",
+        fix=[("Tags[team].Value", None, "<your value>")],
+    )
+    assert verdict(TEAM, ran({"team": ""})) == FOUND
+    assert verdict(TEAM, ran({"team": "  "})) == FOUND
+
+
+def test_a_tag_may_have_to_have_one_value() -> None:
+    assert verdict(STAGE, ran({"stage": "prod"})) == CLEAR
+    assert verdict(STAGE, ran({"stage": "dev"})) == finds(
+        "…: the tag stage is dev (required: prod).", fix=[("Tags[stage].Value", "dev", "prod")]
+    )
+    assert verdict(STAGE, ran({})) == finds("…: the tag stage is not set (required: prod).")
+
+
+def test_what_a_stored_answer_does_not_hold_is_unknown_and_never_a_finding() -> None:
+    assert verdict(ISOLATED, ran(stored=True)) == cannot_judge(
+        "setting_unknown: EnableNetworkIsolation: its stored answer does not say"
+    )
+    assert verdict(ISOLATED, ran(RoleArn=None)) == cannot_judge("setting_unknown…")
+    assert verdict(TEAM, ran()) == cannot_judge(
+        "setting_unknown: Tags[team].Value: not all of its tags were read"
+    )
+
+
+def test_what_is_known_to_be_wrong_is_said_beside_what_is_not_known() -> None:
+    result = verdict(
+        ISOLATED | DAY, ran(stored=True, StoppingCondition={"MaxRuntimeInSeconds": 86_401})
+    )
+    assert result == finds(
+        "…: StoppingCondition.MaxRuntimeInSeconds is 86401 (required: at most 86400).",
+        caution="…EnableNetworkIsolation: its stored answer does not say.",
+    )
+
+
+def test_all_that_is_not_met_stands_in_one_sentence() -> None:
+    assert verdict(ISOLATED | VPC | TEAM, ran({})) == finds(
+        "…: EnableNetworkIsolation is not set (required: true); VpcConfig is not set "
+        "(required: set); the tag team is not set (required: set).",
+        paths=["EnableNetworkIsolation", "VpcConfig", "Tags[team].Value"],
+    )
+
+
+def test_a_processing_job_has_its_network_under_networkconfig_and_never_runs_on_spot() -> None:
+    result = verdict(ISOLATED | VPC | SPOT, other(JobKind.PROCESSING))
+    assert result == finds(
+        "…: NetworkConfig.EnableNetworkIsolation is not set (required: true); "
+        "NetworkConfig.VpcConfig is not set (required: set)."
+    )
+    result = verdict(
+        ISOLATED | VPC,
+        other(
+            JobKind.PROCESSING, NetworkConfig={"EnableNetworkIsolation": True, "VpcConfig": NETWORK}
+        ),
+    )
+    assert result == CLEAR
+
+
+def test_a_transform_job_has_neither_network_nor_limit() -> None:
+    result = verdict(ISOLATED | VPC | SPOT | DAY, other(JobKind.TRANSFORM))
+    assert result == does_not_apply("it has none of the settings…")
+    result = verdict({"OutputDataConfig.KmsKeyId": "set"}, other(JobKind.TRANSFORM))
+    assert result == finds("…: TransformOutput.KmsKeyId is not set (required: set).")
+
+
+def test_a_tuning_job_is_asked_for_each_of_its_definitions() -> None:
+    """A tuning job is asked for each of its definitions, and its training jobs are not."""
+    assert verdict(SPOT, search({})) == finds(
+        "…: TrainingJobDefinition.EnableManagedSpotTraining is not set (required: true)."
+    )
+    result = verdict(SPOT, search(SPOT, {"EnableManagedSpotTraining": False}))
+    assert result == finds(
+        "…: TrainingJobDefinitions[1].EnableManagedSpotTraining is false (required: true)."
+    )
+
+
+def test_spot_needs_its_longest_wait_without_which_aws_refuses_the_request() -> None:
+    assert verdict(SPOT, ran()) == finds("…", fix=[True, "<at least MaxRuntimeInSeconds>"])
+    assert verdict(VPC, search({"VpcConfig": NETWORK}, {"VpcConfig": NETWORK})) == CLEAR
+    assert verdict(SPOT, other(JobKind.TUNING)) == cannot_judge("setting_unknown…")
+    result = verdict(
+        SPOT, ran(TuningJobArn=f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/s")
+    )
+    assert result == does_not_apply("its tuning job is asked")
+
+
+def test_awss_own_debugger_job_is_nobodys_to_change() -> None:
+    result = verdict(
+        ISOLATED,
+        other(
+            JobKind.PROCESSING,
+            AppSpecification={"ImageUri": DEBUGGER_IMAGE},
+        ),
+    )
+    assert result == does_not_apply("built-in Debugger rule")
+
+
+request_verdict = partial(of_request, RULE)
+
+
+def test_a_request_is_asked_before_it_runs() -> None:
+    assert request_verdict(ISOLATED | TEAM) == finds(
+        "…: EnableNetworkIsolation is not set (required: true); the tag team is "
+        "not set (required: set).",
+        severity=Severity.MEDIUM,
+    )
+    result = request_verdict(
+        ISOLATED | TEAM,
+        {"EnableNetworkIsolation": True, "Tags": [{"Key": "team", "Value": "vision"}]},
+    )
+    assert result == CLEAR
+    result = request_verdict(TEAM, {"Tags": [{"Key": "team", "Value": ""}]})
+    assert result == finds("…: the tag team is not set (required: set).")
+    assert request_verdict(DAY, {"StoppingCondition.MaxRuntimeInSeconds": 200_000}) == FOUND
+    assert request_verdict(DAY, {"StoppingCondition": None}) == CLEAR
+
+
+def test_what_gets_its_value_later_is_unknown() -> None:
+    result = request_verdict(ISOLATED, {"EnableNetworkIsolation": LATER})
+    assert result == cannot_judge(
+        "setting_unknown: EnableNetworkIsolation: it is not known yet (known after apply)"
+    )
+    assert request_verdict(VPC, {"VpcConfig": LATER}) == cannot_judge("setting_unknown…")
+    assert request_verdict(TEAM, {"Tags": LATER}) == cannot_judge("setting_unknown…")
+    result = request_verdict(TEAM, {"Tags": [{"Key": "team", "Value": LATER}]})
+    assert result == cannot_judge("setting_unknown…")
+    result = request_verdict(TEAM, {"Tags": [{"Key": LATER, "Value": "vision"}]})
+    assert result == cannot_judge("setting_unknown…")
+    assert request_verdict(TEAM, {"Tags": [{"Key": "stage", "Value": LATER}]}) == FOUND
+
+
+def test_a_network_whose_subnets_come_later_is_a_network() -> None:
+    assert (
+        request_verdict(VPC, {"VpcConfig": {"Subnets": LATER, "SecurityGroupIds": ["sg-1"]}})
+        == CLEAR
+    )
+
+
+def test_each_kind_has_its_own_paths() -> None:
+    assert request_verdict(ISOLATED | SPOT, kind=JobKind.PROCESSING) == finds(
+        paths=["NetworkConfig.EnableNetworkIsolation"]
+    )
+    assert request_verdict(ISOLATED | SPOT, kind=JobKind.TRANSFORM) == does_not_apply("…")
+    assert request_verdict(ISOLATED, kind=JobKind.TUNING) == finds(
+        paths=["TrainingJobDefinition.EnableNetworkIsolation"]
+    )
+    result = request_verdict(ISOLATED, {"TrainingJobDefinition": LATER}, kind=JobKind.TUNING)
+    assert result == cannot_judge("setting_unknown…")
 
 
 def test_the_policy_sets_another_severity() -> None:

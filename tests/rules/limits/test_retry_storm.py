@@ -1,5 +1,6 @@
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sageaudit.domain.audit.summary import AuditSummary
@@ -7,7 +8,8 @@ from sageaudit.domain.job.job import Job, Parent
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, phases, ran
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.judging import answer
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "retry-storm"
 
@@ -32,65 +34,143 @@ def before(hours: int, **changes: Any) -> AuditSummary:
 STORM = [before(1), before(2)]
 
 
-test_cases = cases(
-    RULE,
-    "Three failures in a row are a storm. $0.23 + 2 x $0.23; since the end of the first of them.",
-    row(finds("3 runs in a row failed since 2026-05-20 08:00 UTC (code error), for $0.69 so far.",
-        evidence={"so_far_usd": Decimal("0.69"), "first_ended_at": "2026-05-20T08:00:00+00:00",
-        "last_ended_at": "2026-05-20T11:00:00+00:00"}), failed(), earlier=STORM),
-    "It takes no dollars from the runs own audits.",
+verdict = partial(answer, RULE)
+
+
+def test_three_failures_in_a_row_are_a_storm() -> None:
+    """$0.23 + 2 x $0.23; since the end of the first of them."""
+    assert verdict(failed(), earlier=STORM) == finds(
+        "3 runs in a row failed since 2026-05-20 08:00 UTC (code error), for $0.69 so far.",
+        evidence={
+            "so_far_usd": Decimal("0.69"),
+            "first_ended_at": "2026-05-20T08:00:00+00:00",
+            "last_ended_at": "2026-05-20T11:00:00+00:00",
+        },
+    )
+
+
+def test_it_takes_no_dollars_from_the_runs_own_audits() -> None:
     # They are lost there; here they are only stated.
-    row(finds(builder="fact", usd=None, severity="info", caution="…own audit…"), failed(),
-        earlier=STORM),
-    "Two failures are no storm. One try and one retry; the policy may say that they are.",
-    row(CLEAR, failed(), earlier=STORM[:1]),
-    row(CLEAR, failed(), earlier=[]),
-    row(FOUND, failed(), earlier=STORM[:1], limits={"runs_from": 2}),
-    "Exactly seven days ago still counts. This run ended an hour after START.",
-    row(FOUND, failed(), earlier=[before(1), before(7 * 24 - 1)]),
-    row(CLEAR, failed(), earlier=[before(1),
-        before(1, ended_at=START - timedelta(hours=(7 * 24 - 1), seconds=1))]),
-    "A success or another reason ends the row. What failed before it does not count.",
-    row(CLEAR, failed(), earlier=[before(1), before(2, status="Completed", reason=None),
-        before(3)]),
-    row(CLEAR, failed(), earlier=[before(1), before(2, reason="memory error"), before(3)]),
-    row(CLEAR, failed(), earlier=[before(1), before(2, reason=None), before(3)]),
-    "A run that somebody stopped is passed over. It is neither a failure nor a success.",
-    row(finds(evidence={"failed_in_a_row": 3}), failed(), earlier=[before(1),
-        before(2, status="Stopped", reason="stopped"), before(3)]),
-    "A run that did not fail is clear. Also without a history: it breaks the row.",
-    row(CLEAR, ran(3600), earlier=STORM),
-    row(CLEAR, ran(3600, status="Stopped")),
-    "Without history or time it does not know. A failed run's row is then not known.",
-    row("unknown: history_unread", failed()),
-    row("unknown: times_missing", failed(ended_at=None, last_modified_at=None), earlier=STORM),
-    "Failures that were never billed are no matter of cost. Capacity that never came: $0 so far.",
-    row(CLEAR, failed("CapacityError: none", started_at=None, training_s=None, billable_s=None,
-        phases=phases(("Starting", -600))), earlier=[before(n, reason="capacity error",
-        total_usd=Decimal(0)) for n in (1, 2)]),
-    row(finds(evidence={"so_far_usd": Decimal("0.23")}), failed("CapacityError: none",
-        started_at=None, training_s=None, billable_s=None, phases=phases(("Starting", -600))),
-        earlier=[*[before(n, reason="capacity error", total_usd=Decimal(0)) for n in (1, 2)],
-        before(3, reason="capacity error")]),
-    "An unknown cost makes the sum a lower bound. It is never 0.",
-    row(finds("…for at least $0.46 so far.", evidence={"runs_of_unknown_cost": 1}), failed(),
-        earlier=[before(1), before(2, total_usd=None)]),
-    "Errors of AWS belong into a retry strategy.",
+    assert verdict(failed(), earlier=STORM) == finds(
+        builder="fact", usd=None, severity="info", caution="…own audit…"
+    )
+
+
+def test_two_failures_are_no_storm() -> None:
+    """One try and one retry; the policy may say that they are."""
+    assert verdict(failed(), earlier=STORM[:1]) == CLEAR
+    assert verdict(failed(), earlier=[]) == CLEAR
+    assert verdict(failed(), earlier=STORM[:1], limits={"runs_from": 2}) == FOUND
+
+
+def test_exactly_seven_days_ago_still_counts() -> None:
+    """This run ended an hour after START."""
+    assert verdict(failed(), earlier=[before(1), before(7 * 24 - 1)]) == FOUND
+    result = verdict(
+        failed(),
+        earlier=[before(1), before(1, ended_at=START - timedelta(hours=(7 * 24 - 1), seconds=1))],
+    )
+    assert result == CLEAR
+
+
+def test_a_success_or_another_reason_ends_the_row() -> None:
+    """What failed before it does not count."""
+    result = verdict(
+        failed(), earlier=[before(1), before(2, status="Completed", reason=None), before(3)]
+    )
+    assert result == CLEAR
+    result = verdict(failed(), earlier=[before(1), before(2, reason="memory error"), before(3)])
+    assert result == CLEAR
+    assert verdict(failed(), earlier=[before(1), before(2, reason=None), before(3)]) == CLEAR
+
+
+def test_a_run_that_somebody_stopped_is_passed_over() -> None:
+    """It is neither a failure nor a success."""
+    result = verdict(
+        failed(), earlier=[before(1), before(2, status="Stopped", reason="stopped"), before(3)]
+    )
+    assert result == finds(evidence={"failed_in_a_row": 3})
+
+
+def test_a_run_that_did_not_fail_is_clear() -> None:
+    """Also without a history: it breaks the row."""
+    assert verdict(ran(3600), earlier=STORM) == CLEAR
+    assert verdict(ran(3600, status="Stopped")) == CLEAR
+
+
+def test_without_history_or_time_it_does_not_know() -> None:
+    """A failed run's row is then not known."""
+    assert verdict(failed()) == cannot_judge("history_unread")
+    result = verdict(failed(ended_at=None, last_modified_at=None), earlier=STORM)
+    assert result == cannot_judge("times_missing")
+
+
+def test_failures_that_were_never_billed_are_no_matter_of_cost() -> None:
+    """Capacity that never came: $0 so far."""
+    result = verdict(
+        failed(
+            "CapacityError: none",
+            started_at=None,
+            training_s=None,
+            billable_s=None,
+            phases=phases(("Starting", -600)),
+        ),
+        earlier=[before(n, reason="capacity error", total_usd=Decimal(0)) for n in (1, 2)],
+    )
+    assert result == CLEAR
+    result = verdict(
+        failed(
+            "CapacityError: none",
+            started_at=None,
+            training_s=None,
+            billable_s=None,
+            phases=phases(("Starting", -600)),
+        ),
+        earlier=[
+            *[before(n, reason="capacity error", total_usd=Decimal(0)) for n in (1, 2)],
+            before(3, reason="capacity error"),
+        ],
+    )
+    assert result == finds(evidence={"so_far_usd": Decimal("0.23")})
+
+
+def test_an_unknown_cost_makes_the_sum_a_lower_bound() -> None:
+    """It is never 0."""
+    result = verdict(failed(), earlier=[before(1), before(2, total_usd=None)])
+    assert result == finds("…for at least $0.46 so far.", evidence={"runs_of_unknown_cost": 1})
+
+
+def test_errors_of_aws_belong_into_a_retry_strategy() -> None:
     # SageMaker retries inside the job; other reasons have no parameter.
-    row(finds(fix=[("RetryStrategy.MaximumRetryAttempts", None, 2)]), failed("InternalServerError"),
-        earlier=[before(n, reason="AWS error") for n in (1, 2)]),
-    row(finds(fix=[]), failed(), earlier=STORM),
-    "The evidence says whether the settings were the same.",
+    result = verdict(
+        failed("InternalServerError"), earlier=[before(n, reason="AWS error") for n in (1, 2)]
+    )
+    assert result == finds(fix=[("RetryStrategy.MaximumRetryAttempts", None, 2)])
+    assert verdict(failed(), earlier=STORM) == finds(fix=[])
+
+
+def test_the_evidence_says_whether_the_settings_were_the_same() -> None:
     # Unknown where one run has no fingerprint.
-    row(finds(evidence={"same_settings": True}), failed(fingerprint="aa"[0]),
-        earlier=[before(1, fingerprint="a"), before(2, fingerprint="aa"[1])]),
-    row(finds(evidence={"same_settings": False}), failed(fingerprint="ab"[0]),
-        earlier=[before(1, fingerprint="a"), before(2, fingerprint="ab"[1])]),
-    row(finds(evidence={"same_settings": None}), failed(fingerprint=("a", None)[0]),
-        earlier=[before(1, fingerprint="a"), before(2, fingerprint=("a", None)[1])]),
-    "Trials and free jobs are not its concern.",
+    result = verdict(
+        failed(fingerprint="aa"[0]),
+        earlier=[before(1, fingerprint="a"), before(2, fingerprint="aa"[1])],
+    )
+    assert result == finds(evidence={"same_settings": True})
+    result = verdict(
+        failed(fingerprint="ab"[0]),
+        earlier=[before(1, fingerprint="a"), before(2, fingerprint="ab"[1])],
+    )
+    assert result == finds(evidence={"same_settings": False})
+    result = verdict(
+        failed(fingerprint=("a", None)[0]),
+        earlier=[before(1, fingerprint="a"), before(2, fingerprint=("a", None)[1])],
+    )
+    assert result == finds(evidence={"same_settings": None})
+
+
+def test_trials_and_free_jobs_are_not_its_concern() -> None:
     # Trials are one family and fail in parallel; a free job costs nothing.
-    row("not applicable: …trial…", failed(parent=Parent(JobKind.TUNING.row.rollup, "arn:t"))),
-    row("not applicable: …Debugger…", failed(kind=JobKind.PROCESSING,
-        free="built-in Debugger rule")),
-)  # fmt: skip
+    result = verdict(failed(parent=Parent(JobKind.TUNING.row.rollup, "arn:t")))
+    assert result == does_not_apply("…trial…")
+    result = verdict(failed(kind=JobKind.PROCESSING, free="built-in Debugger rule"))
+    assert result == does_not_apply("…Debugger…")

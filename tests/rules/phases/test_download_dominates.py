@@ -1,11 +1,13 @@
 from datetime import datetime, timezone
 from decimal import Decimal
+from functools import partial
 
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.structs import replace
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.judging import answer
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "download-dominates"
 LONG_AGO = datetime(2021, 2, 1, tzinfo=timezone.utc)  # noqa: UP017
@@ -20,92 +22,200 @@ def loads(download_s: int, train_s: int, **changes: object) -> Job:
     )
 
 
-test_cases = cases(
-    RULE,
-    "A long download is found. An hour of three; FastFile for the channel that copies.",
-    row(finds("Downloading took 1 h of 3 h billed (33%): data copy and image pull together, "
-        "before the code starts.", ways=[["Pipe"]], builder="possible",
-        fix=[("InputDataConfig[train].InputMode", "File", "FastFile")]), loads(3600, 7200)),
-    "A part of the copy is possible.",
+verdict = partial(answer, RULE)
+
+
+def test_a_long_download_is_found() -> None:
+    """An hour of three; FastFile for the channel that copies."""
+    assert verdict(loads(3600, 7200)) == finds(
+        "Downloading took 1 h of 3 h billed (33%): data copy and image pull together, "
+        "before the code starts.",
+        ways=[["Pipe"]],
+        builder="possible",
+        fix=[("InputDataConfig[train].InputMode", "File", "FastFile")],
+    )
+
+
+def test_a_part_of_the_copy_is_possible() -> None:
     # 40 and 60% of the hour of $1.515, less five minutes for the image.
-    row(finds(usd="0.555500", alone="0.555500", span=("0.555500", "0.833250"), severity="low"),
-        loads(3600, 7200)),
-    "Before 2024 the image is pulled in Training.",
-    row(finds(usd="0.606000"), loads(3600, 7200, started_at=LONG_AGO)),
-    "Exactly a fifth of the billed time is long. 2160 of 10800 s; one second less is not.",
-    row(FOUND, loads(2160, 8640)),
-    row(CLEAR, loads(2159, 8641)),
-    "Exactly five minutes are not long. The image pull alone explains them.",
-    row(CLEAR, loads(300, 300)),
-    row(FOUND, loads(301, 300)),
-    "Waiting is no billed time. An hour in Starting does not make the download's share smaller.",
-    row(FOUND, replace(loads(400, 1600), phases=(replace(loads(400, 1600).phases[0],
-        seconds=Decimal(36000)), *loads(400, 1600).phases[1:]))),
-    "Every download of an interrupted run counts. Two of 200 s are over five minutes together.",
-    row(finds(evidence={"downloading_s": 400}), job(phases=phases(("Downloading", 200), ("Training",
-        500), ("Downloading", 200), ("Training", 500)))),
-    "A file system is named with its price.",
+    assert verdict(loads(3600, 7200)) == finds(
+        usd="0.555500", alone="0.555500", span=("0.555500", "0.833250"), severity="low"
+    )
+
+
+def test_before_2024_the_image_is_pulled_in_training() -> None:
+    assert verdict(loads(3600, 7200, started_at=LONG_AGO)) == finds(usd="0.606000")
+
+
+def test_exactly_a_fifth_of_the_billed_time_is_long() -> None:
+    """2160 of 10800 s; one second less is not."""
+    assert verdict(loads(2160, 8640)) == FOUND
+    assert verdict(loads(2159, 8641)) == CLEAR
+
+
+def test_exactly_five_minutes_are_not_long() -> None:
+    """The image pull alone explains them."""
+    assert verdict(loads(300, 300)) == CLEAR
+    assert verdict(loads(301, 300)) == FOUND
+
+
+def test_waiting_is_no_billed_time() -> None:
+    """An hour in Starting does not make the download's share smaller."""
+    result = verdict(
+        replace(
+            loads(400, 1600),
+            phases=(
+                replace(loads(400, 1600).phases[0], seconds=Decimal(36000)),
+                *loads(400, 1600).phases[1:],
+            ),
+        )
+    )
+    assert result == FOUND
+
+
+def test_every_download_of_an_interrupted_run_counts() -> None:
+    """Two of 200 s are over five minutes together."""
+    result = verdict(
+        job(
+            phases=phases(
+                ("Downloading", 200), ("Training", 500), ("Downloading", 200), ("Training", 500)
+            )
+        )
+    )
+    assert result == finds(evidence={"downloading_s": 400})
+
+
+def test_a_file_system_is_named_with_its_price() -> None:
     # It takes the download away and adds a bill of its own.
-    row(finds(caution="…FSx or EFS adds its own cost…"), loads(3600, 7200)),
-    "Only the data channels in file mode are changed.",
+    assert verdict(loads(3600, 7200)) == finds(caution="…FSx or EFS adds its own cost…")
+
+
+def test_only_the_data_channels_in_file_mode_are_changed() -> None:
     # Not the SDK's own, and not those that stream already.
-    row(finds(paths=["InputDataConfig[train].InputMode"]), loads(3600, 7200,
-        channels=tuple(InputChannel(name, DataSource.S3, mode, None) for name,
-        mode in (("train", "File"), ("test", "FastFile"), ("code", "File"), ("sm_drivers",
-        "File"))))),
-    "Only a file mode copy from S3 is blamed.",
+    result = verdict(
+        loads(
+            3600,
+            7200,
+            channels=tuple(
+                InputChannel(name, DataSource.S3, mode, None)
+                for name, mode in (
+                    ("train", "File"),
+                    ("test", "FastFile"),
+                    ("code", "File"),
+                    ("sm_drivers", "File"),
+                )
+            ),
+        )
+    )
+    assert result == finds(paths=["InputDataConfig[train].InputMode"])
+
+
+def test_only_a_file_mode_copy_from_s3_is_blamed() -> None:
     # FSx and EFS jobs report File mode too, and copy nothing.
-    row("not applicable: …File mode…", loads(3600, 7200, channels=(InputChannel("train",
-        DataSource.S3, "FastFile", None),))),
-    row("not applicable: …File mode…", loads(3600, 7200, channels=())),
-    row("not applicable: …File mode…", loads(3600, 7200, channels=(InputChannel("train",
-        DataSource.S3, "Pipe", None),))),
-    row("not applicable: …File mode…", loads(3600, 7200, channels=(InputChannel("train",
-        DataSource.S3, None, None),))),
-    row("not applicable: …File mode…", loads(3600, 7200, channels=(InputChannel("train",
-        DataSource.FSX, "File", None),))),
-    row("not applicable: …File mode…", loads(3600, 7200, channels=(InputChannel("train",
-        DataSource.EFS, "File", None),))),
-    row("not applicable: …File mode…", loads(3600, 7200, channels=(InputChannel("train",
-        DataSource.OTHER, "File", None),))),
-    "An answer without phases is unknown. Of 2018: one run from start to end.",
-    row("unknown: phases_missing", job(phases=(Phase("Running", START, Decimal(10800), billed=True),
-        ))),
-    row("unknown: …", job(phases=(Phase("Downloading", START, None, billed=True),))),
-    "A job that never started is clear. It downloaded nothing.",
-    row(CLEAR, job(status="Failed", started_at=None, ended_at=None, training_s=None,
-        billable_s=None, phases=phases(("Starting", -600)))),
-    "A dear download is found whatever its share.",
+    result = verdict(
+        loads(3600, 7200, channels=(InputChannel("train", DataSource.S3, "FastFile", None),))
+    )
+    assert result == does_not_apply("…File mode…")
+    assert verdict(loads(3600, 7200, channels=())) == does_not_apply("…File mode…")
+    result = verdict(
+        loads(3600, 7200, channels=(InputChannel("train", DataSource.S3, "Pipe", None),))
+    )
+    assert result == does_not_apply("…File mode…")
+    result = verdict(
+        loads(3600, 7200, channels=(InputChannel("train", DataSource.S3, None, None),))
+    )
+    assert result == does_not_apply("…File mode…")
+    result = verdict(
+        loads(3600, 7200, channels=(InputChannel("train", DataSource.FSX, "File", None),))
+    )
+    assert result == does_not_apply("…File mode…")
+    result = verdict(
+        loads(3600, 7200, channels=(InputChannel("train", DataSource.EFS, "File", None),))
+    )
+    assert result == does_not_apply("…File mode…")
+    result = verdict(
+        loads(3600, 7200, channels=(InputChannel("train", DataSource.OTHER, "File", None),))
+    )
+    assert result == does_not_apply("…File mode…")
+
+
+def test_an_answer_without_phases_is_unknown() -> None:
+    """Of 2018: one run from start to end."""
+    result = verdict(job(phases=(Phase("Running", START, Decimal(10800), billed=True),)))
+    assert result == cannot_judge("phases_missing")
+    result = verdict(job(phases=(Phase("Downloading", START, None, billed=True),)))
+    assert result == cannot_judge("…")
+
+
+def test_a_job_that_never_started_is_clear() -> None:
+    """It downloaded nothing."""
+    result = verdict(
+        job(
+            status="Failed",
+            started_at=None,
+            ended_at=None,
+            training_s=None,
+            billable_s=None,
+            phases=phases(("Starting", -600)),
+        )
+    )
+    assert result == CLEAR
+
+
+def test_a_dear_download_is_found_whatever_its_share() -> None:
     # 95 minutes of 20 hours on ten hosts of $1.515: an eighth of the time, $23.99.
-    row(finds("Downloading took 1 h 35 min of 20 h billed (8%, $23.99): data copy…"),
-        loads(5700, 66300, groups=(InstanceGroup("ml.g5.2xlarge", 10),))),
-    row(CLEAR, loads(5700, 66300)),
-    row(CLEAR, loads(5700, 66300, groups=(InstanceGroup("ml.g5.2xlarge", 10),)),
-        limits={"dear_from_usd": 24}),
-    "A pull that the message names gets no advice about data.",
+    result = verdict(loads(5700, 66300, groups=(InstanceGroup("ml.g5.2xlarge", 10),)))
+    assert result == finds("Downloading took 1 h 35 min of 20 h billed (8%, $23.99): data copy…")
+    assert verdict(loads(5700, 66300)) == CLEAR
+    result = verdict(
+        loads(5700, 66300, groups=(InstanceGroup("ml.g5.2xlarge", 10),)),
+        limits={"dear_from_usd": 24},
+    )
+    assert result == CLEAR
+
+
+def test_a_pull_that_the_message_names_gets_no_advice_about_data() -> None:
     # Up to half an hour: image-pull-heavy says it instead. No image takes longer.
-    row("not applicable: …image was pulled…", loads(1800, 3600, image_pull_in_download=True)),
-    row(finds("…its message names the image pull…", fix=[]), loads(1800, 3600,
-        image_pull_in_download=True), rule="image-pull-heavy"),
-    row(FOUND, loads(1801, 3600, image_pull_in_download=True)),
-    row("not applicable: …see download-dominates…", loads(1801, 3600, image_pull_in_download=True),
-        rule="image-pull-heavy"),
-    "A shard for each host is no advice for an image pull. Every host needs the whole image.",
-    row(FOUND, loads(1500, 3600, groups=(InstanceGroup("ml.g5.2xlarge", 4),)),
-        rule="replicated-input"),
-    row("not applicable: …image was pulled…", replace(loads(1500, 3600,
-        groups=(InstanceGroup("ml.g5.2xlarge", 4),)), image_pull_in_download=True),
-        rule="replicated-input"),
-    "The image pull is named since it is inside.",
+    result = verdict(loads(1800, 3600, image_pull_in_download=True))
+    assert result == does_not_apply("…image was pulled…")
+    result = answer("image-pull-heavy", loads(1800, 3600, image_pull_in_download=True))
+    assert result == finds("…its message names the image pull…", fix=[])
+    assert verdict(loads(1801, 3600, image_pull_in_download=True)) == FOUND
+    result = answer("image-pull-heavy", loads(1801, 3600, image_pull_in_download=True))
+    assert result == does_not_apply("…see download-dominates…")
+
+
+def test_a_shard_for_each_host_is_no_advice_for_an_image_pull() -> None:
+    """Every host needs the whole image."""
+    result = answer(
+        "replicated-input", loads(1500, 3600, groups=(InstanceGroup("ml.g5.2xlarge", 4),))
+    )
+    assert result == FOUND
+    result = answer(
+        "replicated-input",
+        replace(
+            loads(1500, 3600, groups=(InstanceGroup("ml.g5.2xlarge", 4),)),
+            image_pull_in_download=True,
+        ),
+    )
+    assert result == does_not_apply("…image was pulled…")
+
+
+def test_the_image_pull_is_named_since_it_is_inside() -> None:
     # From 2024 on Downloading holds both; before, the pull was inside Training.
-    row(finds("…image pull…"), loads(3600, 7200)),
-    row(finds(without="image pull"), loads(3600, 7200, started_at=LONG_AGO)),
-    row(finds("…data copy and image pull together…"), loads(3600, 7200, started_at=LONG_AGO,
-        image_pull_in_download=True)),
-    "The advised job gets no advice back. On FastFile there is nothing to copy.",
-    row("not applicable: …File mode…", loads(3600, 7200, channels=(replace(job().channels[0],
-        mode="FastFile"),))),
-    "On spot the range is of billed seconds. The hour of download cost a third of $1.515.",
-    row(finds(span=("0.185167", "0.277750")), loads(3600, 7200, purchase=Purchase.SPOT,
-        billable_s=Decimal(3600))),
-)  # fmt: skip
+    assert verdict(loads(3600, 7200)) == finds("…image pull…")
+    assert verdict(loads(3600, 7200, started_at=LONG_AGO)) == finds(without="image pull")
+    result = verdict(loads(3600, 7200, started_at=LONG_AGO, image_pull_in_download=True))
+    assert result == finds("…data copy and image pull together…")
+
+
+def test_the_advised_job_gets_no_advice_back() -> None:
+    """On FastFile there is nothing to copy."""
+    result = verdict(loads(3600, 7200, channels=(replace(job().channels[0], mode="FastFile"),)))
+    assert result == does_not_apply("…File mode…")
+
+
+def test_on_spot_the_range_is_of_billed_seconds() -> None:
+    """The hour of download cost a third of $1.515."""
+    result = verdict(loads(3600, 7200, purchase=Purchase.SPOT, billable_s=Decimal(3600)))
+    assert result == finds(span=("0.185167", "0.277750"))

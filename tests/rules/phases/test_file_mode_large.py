@@ -1,19 +1,28 @@
+from functools import partial
+
 from tests.fakes.planned import LATER, asked
-from tests.fakes.rule_cases import CLEAR, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "file-mode-large"
 FILE = {"AlgorithmSpecification.TrainingInputMode": "File"}
 SIZE = "ResourceConfig.VolumeSizeInGB"
 
 
-test_cases = cases(
-    RULE,
-    "File mode on a terabyte is found. From 1,000 GB on.",
-    row(finds(paths=["InputDataConfig[train].InputMode"]), FILE | {SIZE: 1000}),
-    row(CLEAR, FILE | {SIZE: 999}),
-    "Fast file copies nothing. Whatever the size.",
-    row(CLEAR, {SIZE: 4000}),
-    "A mode that is known later is not judged. It may be FastFile.",
-    row("unknown: …", {"AlgorithmSpecification.TrainingInputMode": LATER, SIZE: 4000}),
-    ask=asked,
-)  # fmt: skip
+verdict = partial(asked, RULE)
+
+
+def test_file_mode_on_a_terabyte_is_found() -> None:
+    """From 1,000 GB on."""
+    assert verdict(FILE | {SIZE: 1000}) == finds(paths=["InputDataConfig[train].InputMode"])
+    assert verdict(FILE | {SIZE: 999}) == CLEAR
+
+
+def test_fast_file_copies_nothing() -> None:
+    """Whatever the size."""
+    assert verdict({SIZE: 4000}) == CLEAR
+
+
+def test_a_mode_that_is_known_later_is_not_judged() -> None:
+    """It may be FastFile."""
+    result = verdict({"AlgorithmSpecification.TrainingInputMode": LATER, SIZE: 4000})
+    assert result == cannot_judge("…")

@@ -1,11 +1,13 @@
 from datetime import datetime, timezone
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from tests.fakes.jobs import job, phases
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.judging import answer
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "image-pull-heavy"
 IMAGE = "111122223333.dkr.ecr.{}.amazonaws.com/trainer:2.0"
@@ -30,92 +32,238 @@ def mounted(source: DataSource) -> InputChannel:
     return InputChannel("train", source, "File", None)
 
 
-test_cases = cases(
-    RULE,
-    "A long pull is found. 10 of 40 minutes and nothing to copy: the image.",
-    row(finds("Downloading took 10 min of 40 min billed (25%) and no channel copies data: the "
-        "image pull.", builder="derived", fix=[("AlgorithmSpecification.TrainingImage",
-        IMAGE.format("us-east-1"), "<a smaller image>")]), pulls(600, 1800)),
-    "An image of another region is named with the same one nearby. The pull crosses regions.",
-    row(finds("…the image pull, from eu-west-1.", fix=[IMAGE.format("us-east-1")]), pulls(600, 1800,
-        image=IMAGE.format("eu-west-1"))),
-    "What takes longer than any image pull is a mount or a fetch.",
+verdict = partial(answer, RULE)
+
+
+def test_a_long_pull_is_found() -> None:
+    """10 of 40 minutes and nothing to copy: the image."""
+    assert verdict(pulls(600, 1800)) == finds(
+        "Downloading took 10 min of 40 min billed (25%) and no channel copies data: the "
+        "image pull.",
+        builder="derived",
+        fix=[
+            ("AlgorithmSpecification.TrainingImage", IMAGE.format("us-east-1"), "<a smaller image>")
+        ],
+    )
+
+
+def test_an_image_of_another_region_is_named_with_the_same_one_nearby() -> None:
+    """The pull crosses regions."""
+    result = verdict(pulls(600, 1800, image=IMAGE.format("eu-west-1")))
+    assert result == finds("…the image pull, from eu-west-1.", fix=[IMAGE.format("us-east-1")])
+
+
+def test_what_takes_longer_than_any_image_pull_is_a_mount_or_a_fetch() -> None:
     # 50 minutes with one EFS channel; 30 minutes, six times the longest known pull, still are one.
-    row(finds("Downloading took 50 min of 1 h 50 min billed (45%). No channel copies data, and no "
-        "image pull takes over 30 min: mounting EFS or fetching from there.", fix=[], ways=[],
-        first_step="…NFS (port 2049)…", usd="0.000000", span=("0.000000", "1.262500"),
-        without="smaller image"), pulls(3000, 3600, channels=(mounted(DataSource.EFS),))),
-    row(finds("…no channel copies data: the image pull, or mounting EFS.",
-        first_step="Check the mount of EFS…"), pulls(1800, 3600,
-        channels=(mounted(DataSource.EFS),))),
-    row(finds("…mounting FSx for Lustre or fetching…", first_step="…988…"), pulls(1801, 3600,
-        channels=(mounted(DataSource.FSX),))),
-    row(finds("…mounting EFS and S3 channels or fetching…"), pulls(1801, 3600,
-        channels=(mounted(DataSource.EFS), InputChannel("s", DataSource.S3, "FastFile", None)))),
-    row(finds("…what it was is not recorded.", fix=[], first_step="…what was fetched before…"),
-        pulls(1801, 3600)),
-    row(finds("…what it was is not recorded."), pulls(1801, 3600, channels=(InputChannel("code",
-        DataSource.S3, "File", None),))),
-    "A run that restarts pulls its image again: twice 20 minutes are no mount.",
-    row(finds("Downloading took 40 min of 1 h 40 min billed (40%) and no channel copies data: 2 "
-        "image pulls."), pulls(0, 6000, phases=phases(("Downloading", 1200), ("Training", 1800),
-        ("Interrupted", -600), ("Downloading", 1200), ("Training", 1800)))),
-    row(finds("…what it was is not recorded."), pulls(0, 6000, phases=phases(("Downloading", 1801),
-        ("Training", 1800), ("Interrupted", -600), ("Downloading", 599), ("Training", 1800)))),
-    "Half an hour that the policy calls an image pull is one.",
-    row(finds("…the image pull, or…"), pulls(3000, 3600, channels=(mounted(DataSource.EFS),)),
-        limits={"pull_at_most_s": 3000}),
-    "An image outside ECR has no parameter to change.",
+    result = verdict(pulls(3000, 3600, channels=(mounted(DataSource.EFS),)))
+    assert result == finds(
+        "Downloading took 50 min of 1 h 50 min billed (45%). No channel copies data, and no "
+        "image pull takes over 30 min: mounting EFS or fetching from there.",
+        fix=[],
+        ways=[],
+        first_step="…NFS (port 2049)…",
+        usd="0.000000",
+        span=("0.000000", "1.262500"),
+        without="smaller image",
+    )
+    result = verdict(pulls(1800, 3600, channels=(mounted(DataSource.EFS),)))
+    assert result == finds(
+        "…no channel copies data: the image pull, or mounting EFS.",
+        first_step="Check the mount of EFS…",
+    )
+    result = verdict(pulls(1801, 3600, channels=(mounted(DataSource.FSX),)))
+    assert result == finds("…mounting FSx for Lustre or fetching…", first_step="…988…")
+    result = verdict(
+        pulls(
+            1801,
+            3600,
+            channels=(mounted(DataSource.EFS), InputChannel("s", DataSource.S3, "FastFile", None)),
+        )
+    )
+    assert result == finds("…mounting EFS and S3 channels or fetching…")
+    assert verdict(pulls(1801, 3600)) == finds(
+        "…what it was is not recorded.", fix=[], first_step="…what was fetched before…"
+    )
+    result = verdict(
+        pulls(1801, 3600, channels=(InputChannel("code", DataSource.S3, "File", None),))
+    )
+    assert result == finds("…what it was is not recorded.")
+
+
+def test_a_run_that_restarts_pulls_its_image_again_twice_20_minutes_are_no_mount() -> None:
+    result = verdict(
+        pulls(
+            0,
+            6000,
+            phases=phases(
+                ("Downloading", 1200),
+                ("Training", 1800),
+                ("Interrupted", -600),
+                ("Downloading", 1200),
+                ("Training", 1800),
+            ),
+        )
+    )
+    assert result == finds(
+        "Downloading took 40 min of 1 h 40 min billed (40%) and no channel copies data: 2 "
+        "image pulls."
+    )
+    result = verdict(
+        pulls(
+            0,
+            6000,
+            phases=phases(
+                ("Downloading", 1801),
+                ("Training", 1800),
+                ("Interrupted", -600),
+                ("Downloading", 599),
+                ("Training", 1800),
+            ),
+        )
+    )
+    assert result == finds("…what it was is not recorded.")
+
+
+def test_half_an_hour_that_the_policy_calls_an_image_pull_is_one() -> None:
+    result = verdict(
+        pulls(3000, 3600, channels=(mounted(DataSource.EFS),)), limits={"pull_at_most_s": 3000}
+    )
+    assert result == finds("…the image pull, or…")
+
+
+def test_an_image_outside_ecr_has_no_parameter_to_change() -> None:
     # A marketplace algorithm, or a registry of one's own.
-    row(finds(fix=[]), pulls(600, 1800, image=None)),
-    row(finds(fix=[]), pulls(600, 1800, image="arn:aws:sagemaker:us-east-1:1:algorithm/x")),
-    row(finds(fix=[]), pulls(600, 1800, image="host/x:1")),
-    "Nothing is counted until a run shows it.",
+    assert verdict(pulls(600, 1800, image=None)) == finds(fix=[])
+    result = verdict(pulls(600, 1800, image="arn:aws:sagemaker:us-east-1:1:algorithm/x"))
+    assert result == finds(fix=[])
+    assert verdict(pulls(600, 1800, image="host/x:1")) == finds(fix=[])
+
+
+def test_nothing_is_counted_until_a_run_shows_it() -> None:
     # Between nothing and a sixth of an hour of $1.515, $0.2525.
-    row(finds(usd="0.000000", alone="0.000000", span=("0.000000", "0.252500")), pulls(600, 1800)),
-    "Exactly five minutes are not long. One second more is.",
-    row(CLEAR, pulls(300, 300)),
-    row(FOUND, pulls(301, 300)),
-    "Exactly a fifth of the billed time is long. 720 of 3600 s; one second less is not.",
-    row(FOUND, pulls(720, 2880)),
-    row(CLEAR, pulls(719, 2881)),
-    "A phase of its own counts too.",
+    assert verdict(pulls(600, 1800)) == finds(
+        usd="0.000000", alone="0.000000", span=("0.000000", "0.252500")
+    )
+
+
+def test_exactly_five_minutes_are_not_long() -> None:
+    """One second more is."""
+    assert verdict(pulls(300, 300)) == CLEAR
+    assert verdict(pulls(301, 300)) == FOUND
+
+
+def test_exactly_a_fifth_of_the_billed_time_is_long() -> None:
+    """720 of 3600 s; one second less is not."""
+    assert verdict(pulls(720, 2880)) == FOUND
+    assert verdict(pulls(719, 2881)) == CLEAR
+
+
+def test_a_phase_of_its_own_counts_too() -> None:
     # DownloadingTrainingImage of older answers, 200 s beside 200 s.
-    row(finds(evidence={"downloading_s": 400}), pulls(0, 0, phases=phases(("Downloading", 200),
-        ("DownloadingTrainingImage", 200), ("Training", 600)))),
-    "Channels of the SDK hold no data. A script and drivers of some KB do not make a long copy.",
-    row(FOUND, pulls(600, 1800, channels=tuple(InputChannel(name, DataSource.S3, "File",
-        None) for name in ("code", "sm_drivers")))),
-    row("not applicable: …File mode…", pulls(600, 1800, channels=tuple(InputChannel(name,
-        DataSource.S3, "File", None) for name in ("code", "sm_drivers"))),
-        rule="download-dominates"),
-    "Before 2024 only the message counts. Before then the pull was inside Training.",
-    row("not applicable: …2024…", pulls(600, 1800, started_at=LONG_AGO)),
-    row(finds(evidence={"message_says_image": True}), pulls(600, 1800, started_at=LONG_AGO,
-        image_pull_in_download=True)),
-    "A channel of unknown mode is unknown. It may have copied its data.",
-    row("unknown: input_mode_unknown", pulls(600, 1800, channels=(InputChannel("train",
-        DataSource.S3, None, None),))),
-    "An answer without phases is unknown. Nothing says how long it downloaded.",
-    row("unknown: phases_missing", pulls(600, 1800, phases=())),
-    "Serverless jobs are not its concern. They have no instance that waits.",
-    row("not applicable: …serverless…", pulls(600, 1800, purchase=Purchase.SERVERLESS)),
-    "Either this rule or download-dominates applies. A copied channel decides which.",
-    row(FOUND, pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "File", None),)),
-        rule="download-dominates"),
-    row("not applicable: …", pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "File",
-        None),))),
-    row("not applicable: …", pulls(600, 1800, channels=(InputChannel("train", DataSource.S3,
-        "FastFile", None),)), rule="download-dominates"),
-    row(FOUND, pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "FastFile", None),
-        ))),
-    row("not applicable: …", pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "Pipe",
-        None),)), rule="download-dominates"),
-    row(FOUND, pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "Pipe", None),))),
-    row("not applicable: …", pulls(600, 1800, channels=(InputChannel("train", DataSource.FSX,
-        "File", None),)), rule="download-dominates"),
-    row(FOUND, pulls(600, 1800, channels=(InputChannel("train", DataSource.FSX, "File", None),))),
-    row("not applicable: …", pulls(600, 1800, channels=(InputChannel("train", DataSource.EFS,
-        "File", None),)), rule="download-dominates"),
-    row(FOUND, pulls(600, 1800, channels=(InputChannel("train", DataSource.EFS, "File", None),))),
-)  # fmt: skip
+    result = verdict(
+        pulls(
+            0,
+            0,
+            phases=phases(
+                ("Downloading", 200), ("DownloadingTrainingImage", 200), ("Training", 600)
+            ),
+        )
+    )
+    assert result == finds(evidence={"downloading_s": 400})
+
+
+def test_channels_of_the_sdk_hold_no_data() -> None:
+    """A script and drivers of some KB do not make a long copy."""
+    result = verdict(
+        pulls(
+            600,
+            1800,
+            channels=tuple(
+                InputChannel(name, DataSource.S3, "File", None) for name in ("code", "sm_drivers")
+            ),
+        )
+    )
+    assert result == FOUND
+    result = answer(
+        "download-dominates",
+        pulls(
+            600,
+            1800,
+            channels=tuple(
+                InputChannel(name, DataSource.S3, "File", None) for name in ("code", "sm_drivers")
+            ),
+        ),
+    )
+    assert result == does_not_apply("…File mode…")
+
+
+def test_before_2024_only_the_message_counts() -> None:
+    """Before then the pull was inside Training."""
+    assert verdict(pulls(600, 1800, started_at=LONG_AGO)) == does_not_apply("…2024…")
+    result = verdict(pulls(600, 1800, started_at=LONG_AGO, image_pull_in_download=True))
+    assert result == finds(evidence={"message_says_image": True})
+
+
+def test_a_channel_of_unknown_mode_is_unknown() -> None:
+    """It may have copied its data."""
+    result = verdict(pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, None, None),)))
+    assert result == cannot_judge("input_mode_unknown")
+
+
+def test_an_answer_without_phases_is_unknown() -> None:
+    """Nothing says how long it downloaded."""
+    assert verdict(pulls(600, 1800, phases=())) == cannot_judge("phases_missing")
+
+
+def test_serverless_jobs_are_not_its_concern() -> None:
+    """They have no instance that waits."""
+    assert verdict(pulls(600, 1800, purchase=Purchase.SERVERLESS)) == does_not_apply("…serverless…")
+
+
+def test_either_this_rule_or_download_dominates_applies() -> None:
+    """A copied channel decides which."""
+    result = answer(
+        "download-dominates",
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "File", None),)),
+    )
+    assert result == FOUND
+    result = verdict(
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "File", None),))
+    )
+    assert result == does_not_apply("…")
+    result = answer(
+        "download-dominates",
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "FastFile", None),)),
+    )
+    assert result == does_not_apply("…")
+    result = verdict(
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "FastFile", None),))
+    )
+    assert result == FOUND
+    result = answer(
+        "download-dominates",
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "Pipe", None),)),
+    )
+    assert result == does_not_apply("…")
+    result = verdict(
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "Pipe", None),))
+    )
+    assert result == FOUND
+    result = answer(
+        "download-dominates",
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.FSX, "File", None),)),
+    )
+    assert result == does_not_apply("…")
+    result = verdict(
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.FSX, "File", None),))
+    )
+    assert result == FOUND
+    result = answer(
+        "download-dominates",
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.EFS, "File", None),)),
+    )
+    assert result == does_not_apply("…")
+    result = verdict(
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.EFS, "File", None),))
+    )
+    assert result == FOUND

@@ -11,9 +11,14 @@ from tests.fakes.jobs import START, job, known, phases
 def test_all_occurrences_of_all_names_count() -> None:
     """Of an interrupted run, and of a phase that had another name."""
     run = job(
-        phases=phases(("Downloading", 100), ("Training", 500), ("Downloading", 50),
-                      ("DownloadingTrainingImage", 50), ("Training", 100))
-    )  # fmt: skip
+        phases=phases(
+            ("Downloading", 100),
+            ("Training", 500),
+            ("Downloading", 50),
+            ("DownloadingTrainingImage", 50),
+            ("Training", 100),
+        )
+    )
     share = phase_share(run, "Downloading", "DownloadingTrainingImage")
     assert share == PhaseShare(Decimal(200), Decimal(800), Decimal(800))
     assert share.percent == 25
@@ -22,9 +27,12 @@ def test_all_occurrences_of_all_names_count() -> None:
 def test_the_seconds_of_each_attempt_are_apart() -> None:
     """A phase that had another name belongs to its attempt; what is not billed does not count."""
     first, image, train, again, rest = phases(
-        ("Downloading", 100), ("DownloadingTrainingImage", 50), ("Training", 500),
-        ("Downloading", 70), ("Training", 100),
-    )  # fmt: skip
+        ("Downloading", 100),
+        ("DownloadingTrainingImage", 50),
+        ("Training", 500),
+        ("Downloading", 70),
+        ("Training", 100),
+    )
     names = ("Downloading", "DownloadingTrainingImage")
     run = job(phases=(first, image, train, again, rest))
     assert seconds_of_attempts(run, *names) == [150, 70]

@@ -1,12 +1,13 @@
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.structs import replace
 from tests.fakes.jobs import job, phases
-from tests.fakes.judging import together
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.judging import answer, together
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "replicated-input"
 TRAIN = InputChannel("train", DataSource.S3, "File", "FullyReplicated")
@@ -24,54 +25,96 @@ def loads(download_s: int, train_s: int, instances: int = 4, **changes: Any) -> 
     return job("ml.g5.2xlarge", instances, **plain | changes)
 
 
-test_cases = cases(
-    RULE,
-    "The same data on four instances is found.",
+verdict = partial(answer, RULE)
+
+
+def test_the_same_data_on_four_instances_is_found() -> None:
     # Shards for the training channel, and not for the validation data.
-    row(finds("Each of 4 instances downloaded all of train: 20 min of 1 h billed (33%).",
-        builder="possible", caution="…hang…",
-        fix=[("InputDataConfig[train].DataSource.S3DataSource.S3DataDistributionType",
-        "FullyReplicated", "ShardedByS3Key")]), loads(1200, 2400)),
-    "At best each instance copies a quarter.",
+    assert verdict(loads(1200, 2400)) == finds(
+        "Each of 4 instances downloaded all of train: 20 min of 1 h billed (33%).",
+        builder="possible",
+        caution="…hang…",
+        fix=[
+            (
+                "InputDataConfig[train].DataSource.S3DataSource.S3DataDistributionType",
+                "FullyReplicated",
+                "ShardedByS3Key",
+            )
+        ],
+    )
+
+
+def test_at_best_each_instance_copies_a_quarter() -> None:
     # A third of an hour of 4 x $1.515 is $2.02; three quarters of it are $1.515.
-    row(finds(usd="0.000000", alone="0.000000", span=("0.000000", "1.515000")), loads(1200, 2400)),
-    "Exactly a fifth of the billed time is long. 720 of 3600 s; one second less is not.",
-    row(FOUND, loads(720, 2880)),
-    row(CLEAR, loads(719, 2881)),
-    "Exactly five minutes are not long. One second more is.",
-    row(CLEAR, loads(300, 300)),
-    row(FOUND, loads(301, 300)),
-    "Two instances are several and one is not. One instance has none to share with.",
-    row(FOUND, loads(1200, 2400, 2)),
-    row("not applicable: …one instance…", loads(1200, 2400, 1)),
-    "Only a replicated copy of training data is blamed.",
+    assert verdict(loads(1200, 2400)) == finds(
+        usd="0.000000", alone="0.000000", span=("0.000000", "1.515000")
+    )
+
+
+def test_exactly_a_fifth_of_the_billed_time_is_long() -> None:
+    """720 of 3600 s; one second less is not."""
+    assert verdict(loads(720, 2880)) == FOUND
+    assert verdict(loads(719, 2881)) == CLEAR
+
+
+def test_exactly_five_minutes_are_not_long() -> None:
+    """One second more is."""
+    assert verdict(loads(300, 300)) == CLEAR
+    assert verdict(loads(301, 300)) == FOUND
+
+
+def test_two_instances_are_several_and_one_is_not() -> None:
+    """One instance has none to share with."""
+    assert verdict(loads(1200, 2400, 2)) == FOUND
+    assert verdict(loads(1200, 2400, 1)) == does_not_apply("…one instance…")
+
+
+def test_only_a_replicated_copy_of_training_data_is_blamed() -> None:
     # The advised job among them; validation data and models are wanted everywhere.
-    row("not applicable: …no training channel…", loads(1200, 2400, channels=(replace(TRAIN,
-        distribution="ShardedByS3Key"),))),
-    row("not applicable: …no training channel…", loads(1200, 2400, channels=(replace(TRAIN,
-        distribution=None),))),
-    row("not applicable: …no training channel…", loads(1200, 2400, channels=(replace(TRAIN,
-        mode="FastFile"),))),
-    row("not applicable: …no training channel…", loads(1200, 2400, channels=(replace(TRAIN,
-        mode="Pipe"),))),
-    row("not applicable: …no training channel…", loads(1200, 2400, channels=(replace(TRAIN,
-        source=DataSource.FSX),))),
-    row("not applicable: …no training channel…", loads(1200, 2400, channels=(replace(TRAIN,
-        name="validation"),))),
-    row("not applicable: …no training channel…", loads(1200, 2400, channels=(replace(TRAIN,
-        name="model"),))),
-    "Code that expects all data keeps it. It picks its part itself.",
-    row("not applicable: …distributed sampler…", loads(1200, 2400,
-        hints=Hints(distributed_sampler=True, distribution="ddp"))),
-    "A mixed cluster is unknown. A channel may go to one of its groups only.",
-    row("unknown: groups_unmapped", loads(1200, 2400, groups=(InstanceGroup("ml.g5.2xlarge", 1,
-        "a"), InstanceGroup("ml.m5.xlarge", 2, "b")))),
-    "What is not recorded is unknown. The number of instances, or the phases.",
-    row("unknown: type_unknown", loads(1200, 2400, groups=())),
-    row("unknown: phases_missing", loads(1200, 2400, phases=())),
-    "Serverless jobs are not its concern. They have no instances.",
-    row("not applicable: …serverless…", loads(1200, 2400, purchase=Purchase.SERVERLESS)),
-)  # fmt: skip
+    result = verdict(loads(1200, 2400, channels=(replace(TRAIN, distribution="ShardedByS3Key"),)))
+    assert result == does_not_apply("…no training channel…")
+    result = verdict(loads(1200, 2400, channels=(replace(TRAIN, distribution=None),)))
+    assert result == does_not_apply("…no training channel…")
+    result = verdict(loads(1200, 2400, channels=(replace(TRAIN, mode="FastFile"),)))
+    assert result == does_not_apply("…no training channel…")
+    result = verdict(loads(1200, 2400, channels=(replace(TRAIN, mode="Pipe"),)))
+    assert result == does_not_apply("…no training channel…")
+    result = verdict(loads(1200, 2400, channels=(replace(TRAIN, source=DataSource.FSX),)))
+    assert result == does_not_apply("…no training channel…")
+    result = verdict(loads(1200, 2400, channels=(replace(TRAIN, name="validation"),)))
+    assert result == does_not_apply("…no training channel…")
+    result = verdict(loads(1200, 2400, channels=(replace(TRAIN, name="model"),)))
+    assert result == does_not_apply("…no training channel…")
+
+
+def test_code_that_expects_all_data_keeps_it() -> None:
+    """It picks its part itself."""
+    result = verdict(loads(1200, 2400, hints=Hints(distributed_sampler=True, distribution="ddp")))
+    assert result == does_not_apply("…distributed sampler…")
+
+
+def test_a_mixed_cluster_is_unknown() -> None:
+    """A channel may go to one of its groups only."""
+    result = verdict(
+        loads(
+            1200,
+            2400,
+            groups=(InstanceGroup("ml.g5.2xlarge", 1, "a"), InstanceGroup("ml.m5.xlarge", 2, "b")),
+        )
+    )
+    assert result == cannot_judge("groups_unmapped")
+
+
+def test_what_is_not_recorded_is_unknown() -> None:
+    """The number of instances, or the phases."""
+    assert verdict(loads(1200, 2400, groups=())) == cannot_judge("type_unknown")
+    assert verdict(loads(1200, 2400, phases=())) == cannot_judge("phases_missing")
+
+
+def test_serverless_jobs_are_not_its_concern() -> None:
+    """They have no instances."""
+    result = verdict(loads(1200, 2400, purchase=Purchase.SERVERLESS))
+    assert result == does_not_apply("…serverless…")
 
 
 def test_beside_download_dominates_nothing_is_counted_twice() -> None:

@@ -1,9 +1,11 @@
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Phase, Purchase
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.judging import answer
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "upload-dominates"
 TYPE = "ml.g5.2xlarge"
@@ -18,55 +20,109 @@ def sends(train_s: int, upload_s: int, **changes: Any) -> Job:
     )
 
 
-test_cases = cases(
-    RULE,
-    "A long upload is found.",
+verdict = partial(answer, RULE)
+
+
+def test_a_long_upload_is_found() -> None:
     # 15 of 60 minutes: no packing. Checkpoints are no fix for the upload of one model.
-    row(finds("Uploading took 15 min of 1 h billed (25%), after the code had ended.", ways=[],
-        caution="…model registry…", builder="derived", fix=[("OutputDataConfig.CompressionType",
-        "GZIP", "NONE")]), sends(2700, 900, output_compression="GZIP")),
-    "Nothing is counted until a run shows it.",
+    result = verdict(sends(2700, 900, output_compression="GZIP"))
+    assert result == finds(
+        "Uploading took 15 min of 1 h billed (25%), after the code had ended.",
+        ways=[],
+        caution="…model registry…",
+        builder="derived",
+        fix=[("OutputDataConfig.CompressionType", "GZIP", "NONE")],
+    )
+
+
+def test_nothing_is_counted_until_a_run_shows_it() -> None:
     # Between nothing and a quarter of an hour of $1.515, $0.37875.
-    row(finds(usd="0.000000", alone="0.000000", span=("0.000000", "0.378750"), severity="low"),
-        sends(2700, 900)),
-    "Exactly a tenth of the billed time is long. 360 of 3600 s; one second less is not.",
-    row(FOUND, sends(3240, 360)),
-    row(CLEAR, sends(3241, 359)),
-    "Exactly two minutes are not long. One second more is.",
-    row(CLEAR, sends(300, 120)),
-    row(FOUND, sends(300, 121)),
-    "A dear upload is found whatever its share.",
+    assert verdict(sends(2700, 900)) == finds(
+        usd="0.000000", alone="0.000000", span=("0.000000", "0.378750"), severity="low"
+    )
+
+
+def test_exactly_a_tenth_of_the_billed_time_is_long() -> None:
+    """360 of 3600 s; one second less is not."""
+    assert verdict(sends(3240, 360)) == FOUND
+    assert verdict(sends(3241, 359)) == CLEAR
+
+
+def test_exactly_two_minutes_are_not_long() -> None:
+    """One second more is."""
+    assert verdict(sends(300, 120)) == CLEAR
+    assert verdict(sends(300, 121)) == FOUND
+
+
+def test_a_dear_upload_is_found_whatever_its_share() -> None:
     # 40 minutes of 20 hours on eight hosts: $8.08 is not, on ten hosts $10.10 is.
-    row(CLEAR, sends(69600, 2400, groups=(InstanceGroup(TYPE, 8),))),
-    row(finds("Uploading took 40 min of 20 h billed (3%, $10.10), after the code had ended."),
-        sends(69600, 2400, groups=(InstanceGroup(TYPE, 10),))),
-    "A dear upload of ten minutes is usual.",
+    assert verdict(sends(69600, 2400, groups=(InstanceGroup(TYPE, 8),))) == CLEAR
+    result = verdict(sends(69600, 2400, groups=(InstanceGroup(TYPE, 10),)))
+    assert result == finds(
+        "Uploading took 40 min of 20 h billed (3%, $10.10), after the code had ended."
+    )
+
+
+def test_a_dear_upload_of_ten_minutes_is_usual() -> None:
     # On forty hosts at $1.515: $10.10, and one second more is long.
-    row(CLEAR, sends(71400, 600, groups=(InstanceGroup(TYPE, 40),))),
-    row(FOUND, sends(71400, 601, groups=(InstanceGroup(TYPE, 40),))),
-    "An answer without phases is unknown. One run from start to end, or a phase without end.",
-    row("unknown: phases_missing", job(phases=(Phase("Running", START, Decimal(3600), billed=True),
-        ))),
-    row("unknown: phases_missing", job(phases=())),
-    row("unknown: phases_missing", job(phases=(Phase("Uploading", START, None, billed=True),))),
-    "A job that never started is clear. It uploaded nothing; nor did a run of no seconds.",
-    row(CLEAR, job(status="Failed", started_at=None, ended_at=None, training_s=None,
-        billable_s=None, phases=phases(("Starting", -600)))),
-    row(CLEAR, sends(0, 0)),
-    "Serverless jobs are not its concern. They have no instance that waits.",
-    row("not applicable: …serverless…", sends(2700, 900, purchase=Purchase.SERVERLESS)),
-    "On spot the range is of billed seconds. A third of $0.37875.",
-    row(finds(span=("0.000000", "0.126250")), sends(2700, 900, purchase=Purchase.SPOT,
-        billable_s=Decimal(1200))),
-    "What is done already is not advised. Then only fewer files help.",
-    row(finds(fix=[], ways=[], without="CompressionType"), sends(2700, 900, checkpointed=True,
-        output_compression="NONE")),
-    "Packing is the default. An answer that does not say it is GZIP.",
-    row(finds(fix=[("…", None, "NONE")], evidence={"compression": "GZIP (the default)"}),
-        sends(2700, 900, checkpointed=True)),
-    "Checkpoints are named only where the job writes some, and not to S3 already.",
-    row(finds(ways=[[("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")]],
-        caution="…only where the upload consists of checkpoints…"), sends(2700, 900,
-        hints=Hints(own_checkpoints=True))),
-    row(finds(ways=[]), sends(2700, 900, hints=Hints(own_checkpoints=True), checkpointed=True)),
-)  # fmt: skip
+    assert verdict(sends(71400, 600, groups=(InstanceGroup(TYPE, 40),))) == CLEAR
+    assert verdict(sends(71400, 601, groups=(InstanceGroup(TYPE, 40),))) == FOUND
+
+
+def test_an_answer_without_phases_is_unknown() -> None:
+    """One run from start to end, or a phase without end."""
+    result = verdict(job(phases=(Phase("Running", START, Decimal(3600), billed=True),)))
+    assert result == cannot_judge("phases_missing")
+    assert verdict(job(phases=())) == cannot_judge("phases_missing")
+    result = verdict(job(phases=(Phase("Uploading", START, None, billed=True),)))
+    assert result == cannot_judge("phases_missing")
+
+
+def test_a_job_that_never_started_is_clear() -> None:
+    """It uploaded nothing; nor did a run of no seconds."""
+    result = verdict(
+        job(
+            status="Failed",
+            started_at=None,
+            ended_at=None,
+            training_s=None,
+            billable_s=None,
+            phases=phases(("Starting", -600)),
+        )
+    )
+    assert result == CLEAR
+    assert verdict(sends(0, 0)) == CLEAR
+
+
+def test_serverless_jobs_are_not_its_concern() -> None:
+    """They have no instance that waits."""
+    assert verdict(sends(2700, 900, purchase=Purchase.SERVERLESS)) == does_not_apply("…serverless…")
+
+
+def test_on_spot_the_range_is_of_billed_seconds() -> None:
+    """A third of $0.37875."""
+    result = verdict(sends(2700, 900, purchase=Purchase.SPOT, billable_s=Decimal(1200)))
+    assert result == finds(span=("0.000000", "0.126250"))
+
+
+def test_what_is_done_already_is_not_advised() -> None:
+    """Then only fewer files help."""
+    result = verdict(sends(2700, 900, checkpointed=True, output_compression="NONE"))
+    assert result == finds(fix=[], ways=[], without="CompressionType")
+
+
+def test_packing_is_the_default() -> None:
+    """An answer that does not say it is GZIP."""
+    assert verdict(sends(2700, 900, checkpointed=True)) == finds(
+        fix=[("…", None, "NONE")], evidence={"compression": "GZIP (the default)"}
+    )
+
+
+def test_checkpoints_are_named_only_where_the_job_writes_some_and_not_to_s3_already() -> None:
+    result = verdict(sends(2700, 900, hints=Hints(own_checkpoints=True)))
+    assert result == finds(
+        ways=[[("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")]],
+        caution="…only where the upload consists of checkpoints…",
+    )
+    result = verdict(sends(2700, 900, hints=Hints(own_checkpoints=True), checkpointed=True))
+    assert result == finds(ways=[])

@@ -1,8 +1,9 @@
+from functools import partial
 from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.planned import LATER, asked, body, told
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, row
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge
 
 RULE = "one-object"
 TWO = {"TransformResources.InstanceCount": 2}
@@ -19,19 +20,27 @@ def channels(address: str, distribution: str) -> dict[str, Any]:
     return {"InputDataConfig": [channel], "ResourceConfig.InstanceCount": 2}
 
 
-test_cases = cases(
-    RULE,
-    "A prefix or one instance is clear. How many objects it has is not in the request.",
-    row(CLEAR, TWO),
-    row(CLEAR, {URI: "s3://bucket/in/all.csv"}),
-    "A training channel counts where it is sharded. A replicated one is whole on each instance.",
-    row(FOUND, channels("s3://bucket/x.parquet", "ShardedByS3Key"), kind=JobKind.TRAINING),
-    row(CLEAR, channels("s3://bucket/x.parquet", "FullyReplicated"), kind=JobKind.TRAINING),
-    row(CLEAR, channels("s3://bucket/x/", "ShardedByS3Key"), kind=JobKind.TRAINING),
-    "An address that is known later is not judged. It may be a prefix.",
-    row("unknown: …", TWO | {URI: LATER}),
-    ask=asked,kind=JobKind.TRANSFORM,
-)  # fmt: skip
+verdict = partial(asked, RULE, kind=JobKind.TRANSFORM)
+
+
+def test_a_prefix_or_one_instance_is_clear() -> None:
+    """How many objects it has is not in the request."""
+    assert verdict(TWO) == CLEAR
+    assert verdict({URI: "s3://bucket/in/all.csv"}) == CLEAR
+
+
+def test_a_training_channel_counts_where_it_is_sharded() -> None:
+    """A replicated one is whole on each instance."""
+    result = verdict(channels("s3://bucket/x.parquet", "ShardedByS3Key"), kind=JobKind.TRAINING)
+    assert result == FOUND
+    result = verdict(channels("s3://bucket/x.parquet", "FullyReplicated"), kind=JobKind.TRAINING)
+    assert result == CLEAR
+    assert verdict(channels("s3://bucket/x/", "ShardedByS3Key"), kind=JobKind.TRAINING) == CLEAR
+
+
+def test_an_address_that_is_known_later_is_not_judged() -> None:
+    """It may be a prefix."""
+    assert verdict(TWO | {URI: LATER}) == cannot_judge("…")
 
 
 def test_one_file_for_several_instances_is_found() -> None:

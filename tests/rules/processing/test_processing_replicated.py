@@ -1,6 +1,8 @@
+from functools import partial
+
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.planned import LATER, asked, body
-from tests.fakes.rule_cases import CLEAR, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "processing-replicated"
 PROCESSING = JobKind.PROCESSING
@@ -14,17 +16,26 @@ def sharded() -> dict[str, object]:
     return {"ProcessingInputs": inputs}
 
 
-test_cases = cases(
-    RULE,
-    "All data on each instance is found. AWS replicates where the request does not say.",
-    row(finds(fix=[("ProcessingInputs[data].S3Input.S3DataDistributionType", None,
-        "ShardedByS3Key")]), THREE),
-    "Shards or one instance are clear. And so is Spark, which splits the work itself.",
-    row(CLEAR, THREE | sharded()),
-    row(CLEAR),
-    row(CLEAR,
-        THREE | {"AppSpecification.ImageUri": "registry.example/sagemaker-spark-processing:3"}),
-    "A number that is known later is not judged. It may be one.",
-    row("unknown: …", {"ProcessingResources.ClusterConfig.InstanceCount": LATER}),
-    ask=asked,kind=PROCESSING,
-)  # fmt: skip
+verdict = partial(asked, RULE, kind=PROCESSING)
+
+
+def test_all_data_on_each_instance_is_found() -> None:
+    """AWS replicates where the request does not say."""
+    assert verdict(THREE) == finds(
+        fix=[("ProcessingInputs[data].S3Input.S3DataDistributionType", None, "ShardedByS3Key")]
+    )
+
+
+def test_shards_or_one_instance_are_clear() -> None:
+    """And so is Spark, which splits the work itself."""
+    assert verdict(THREE | sharded()) == CLEAR
+    assert verdict() == CLEAR
+    result = verdict(
+        THREE | {"AppSpecification.ImageUri": "registry.example/sagemaker-spark-processing:3"}
+    )
+    assert result == CLEAR
+
+
+def test_a_number_that_is_known_later_is_not_judged() -> None:
+    """It may be one."""
+    assert verdict({"ProcessingResources.ClusterConfig.InstanceCount": LATER}) == cannot_judge("…")

@@ -1,4 +1,5 @@
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sageaudit.domain.bill.bill import bill
@@ -12,8 +13,8 @@ from sageaudit.structs import replace
 from tests.fakes import batch_jobs
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import market
-from tests.fakes.judging import card, found, outcome, unknown
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
+from tests.fakes.judging import answer, card, found, outcome, unknown
+from tests.fakes.rule_cases import CLEAR, FOUND, does_not_apply, finds, later
 
 used = later(batch_jobs.used)
 RULE = "processing-upload-at-end"
@@ -31,43 +32,81 @@ def ends_idle(run: Job, tail: int, minutes: int = 60) -> Any:
     return batch_jobs.used(run, cpu=[50] * (minutes - tail) + [0.1] * tail)
 
 
-test_cases = cases(
-    RULE,
-    "A long idle end with end of job outputs is found.",
+verdict = partial(answer, RULE)
+
+
+def test_a_long_idle_end_with_end_of_job_outputs_is_found() -> None:
     # 18 of 60 minutes; Continuous for that output, not for the one that has it.
-    row(finds("All hosts were idle for the last 18 min of 1 h: outputs in mode EndOfJob are "
-        "uploaded then.", builder="derived",
-        fix=[("ProcessingOutputConfig.Outputs[result].S3Output.S3UploadMode", "EndOfJob",
-        "Continuous")]), processing(60, AT_END, Upload("log", "Continuous"), Upload("features",
-        None)), ends_idle(18)),
-    "Nothing is counted until a run shows it.",
+    result = verdict(
+        processing(60, AT_END, Upload("log", "Continuous"), Upload("features", None)), ends_idle(18)
+    )
+    assert result == finds(
+        "All hosts were idle for the last 18 min of 1 h: outputs in mode EndOfJob are "
+        "uploaded then.",
+        builder="derived",
+        fix=[
+            (
+                "ProcessingOutputConfig.Outputs[result].S3Output.S3UploadMode",
+                "EndOfJob",
+                "Continuous",
+            )
+        ],
+    )
+
+
+def test_nothing_is_counted_until_a_run_shows_it() -> None:
     # Between nothing and 18 of 60 minutes of $0.46, $0.138.
-    row(finds(usd="0.000000", alone="0.000000", span=("0.000000", "0.138000")), processing(),
-        ends_idle(18)),
-    "Exactly five minutes are not long. Six of 30 are.",
-    row(CLEAR, processing(30), ends_idle(5, 30)),
-    row(FOUND, processing(30), ends_idle(6, 30)),
-    "Exactly a tenth of the run is long. 12 of 120 minutes; 11 are not.",
-    row(FOUND, processing(120), ends_idle(12, 120)),
-    row(CLEAR, processing(120), ends_idle(11, 120)),
-    "A run that was idle throughout has no end to blame. There was no work before it.",
-    row(CLEAR, processing(), ends_idle(60)),
-    "Minutes without data are not idle. Absent is not zero.",
-    row(CLEAR, processing(), used(cpu=[50] * 50 + [None] * 10)),
-    "Other jobs are not its concern. The advised job among them.",
-    row("not applicable: …no output is uploaded at the end…", replace(processing(),
-        uploads=(Upload("result", "Continuous"),)), ends_idle(18)),
-    row("not applicable: …no output is uploaded at the end…", replace(processing(), uploads=()),
-        ends_idle(18)),
-    row("not applicable: …did not complete…", replace(processing(), status="Failed"),
-        ends_idle(18)),
-    row("not applicable: …Debugger…", replace(processing(), free="built-in Debugger rule"),
-        ends_idle(18)),
-    "A dear idle end is found whatever its share.",
+    assert verdict(processing(), ends_idle(18)) == finds(
+        usd="0.000000", alone="0.000000", span=("0.000000", "0.138000")
+    )
+
+
+def test_exactly_five_minutes_are_not_long() -> None:
+    """Six of 30 are."""
+    assert verdict(processing(30), ends_idle(5, 30)) == CLEAR
+    assert verdict(processing(30), ends_idle(6, 30)) == FOUND
+
+
+def test_exactly_a_tenth_of_the_run_is_long() -> None:
+    """12 of 120 minutes; 11 are not."""
+    assert verdict(processing(120), ends_idle(12, 120)) == FOUND
+    assert verdict(processing(120), ends_idle(11, 120)) == CLEAR
+
+
+def test_a_run_that_was_idle_throughout_has_no_end_to_blame() -> None:
+    """There was no work before it."""
+    assert verdict(processing(), ends_idle(60)) == CLEAR
+
+
+def test_minutes_without_data_are_not_idle() -> None:
+    """Absent is not zero."""
+    assert verdict(processing(), used(cpu=[50] * 50 + [None] * 10)) == CLEAR
+
+
+def test_other_jobs_are_not_its_concern() -> None:
+    """The advised job among them."""
+    result = verdict(
+        replace(processing(), uploads=(Upload("result", "Continuous"),)), ends_idle(18)
+    )
+    assert result == does_not_apply("…no output is uploaded at the end…")
+    result = verdict(replace(processing(), uploads=()), ends_idle(18))
+    assert result == does_not_apply("…no output is uploaded at the end…")
+    result = verdict(replace(processing(), status="Failed"), ends_idle(18))
+    assert result == does_not_apply("…did not complete…")
+    result = verdict(replace(processing(), free="built-in Debugger rule"), ends_idle(18))
+    assert result == does_not_apply("…Debugger…")
+
+
+def test_a_dear_idle_end_is_found_whatever_its_share() -> None:
     # 30 of 600 minutes on fifty hosts of $0.46: a twentieth of the run, $11.50.
-    row(FOUND, processing(600, groups=(InstanceGroup("ml.m5.2xlarge", 50),)), ends_idle(30, 600)),
-    row(CLEAR, processing(600, groups=(InstanceGroup("ml.m5.2xlarge", 40),)), ends_idle(30, 600)),
-)  # fmt: skip
+    result = verdict(
+        processing(600, groups=(InstanceGroup("ml.m5.2xlarge", 50),)), ends_idle(30, 600)
+    )
+    assert result == FOUND
+    result = verdict(
+        processing(600, groups=(InstanceGroup("ml.m5.2xlarge", 40),)), ends_idle(30, 600)
+    )
+    assert result == CLEAR
 
 
 def test_the_tail_is_one_story() -> None:
@@ -90,8 +129,10 @@ def test_one_working_host_is_work() -> None:
     of = used(cpu=[50] * 60)(run)
     lazy = ends_idle(30)(run)
     [metric] = of.series
-    mixed = {f"{run.name}/1": of.series[metric][f"{run.name}/1"],
-             f"{run.name}/2": lazy.series[metric][f"{run.name}/2"]}  # fmt: skip
+    mixed = {
+        f"{run.name}/1": of.series[metric][f"{run.name}/1"],
+        f"{run.name}/2": lazy.series[metric][f"{run.name}/2"],
+    }
     assert outcome(RULE, run, replace(of, series={metric: mixed})) == Clear()
 
 

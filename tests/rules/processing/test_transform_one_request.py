@@ -1,8 +1,10 @@
+from functools import partial
+
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from tests.fakes.jobs import TYPES, FixedPrices, instance_type
 from tests.fakes.planned import asked
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 
 RULE = "transform-one-request"
 AT_A_TIME, TYPE = "MaxConcurrentTransforms", "TransformResources.InstanceType"
@@ -11,17 +13,23 @@ ON = Market({**TYPES, BIG.name: BIG}, FixedPrices())
 LARGE = {TYPE: "ml.m5.8xlarge"}
 
 
-test_cases = cases(
-    RULE,
-    "One request for many cores is found. As many as fit into 100 MB are offered.",
-    row(finds(fix=[16]), LARGE | {AT_A_TIME: 1}, kind=JobKind.TRANSFORM),
-    row(FOUND, LARGE | {AT_A_TIME: None}, kind=JobKind.TRANSFORM),
-    "Several requests or fewer cores are clear.",
+verdict = partial(asked, RULE, on=ON)
+
+
+def test_one_request_for_many_cores_is_found() -> None:
+    """As many as fit into 100 MB are offered."""
+    assert verdict(LARGE | {AT_A_TIME: 1}, kind=JobKind.TRANSFORM) == finds(fix=[16])
+    assert verdict(LARGE | {AT_A_TIME: None}, kind=JobKind.TRANSFORM) == FOUND
+
+
+def test_several_requests_or_fewer_cores_are_clear() -> None:
     # 16 vCPUs are below the threshold, and a GPU counts otherwise.
-    row(CLEAR, LARGE | {AT_A_TIME: 2}, kind=JobKind.TRANSFORM),
-    row(CLEAR, {TYPE: "ml.m5.4xlarge", AT_A_TIME: 1}, kind=JobKind.TRANSFORM),
-    row(CLEAR, {TYPE: "ml.g4dn.12xlarge", AT_A_TIME: 1}, kind=JobKind.TRANSFORM),
-    "A type outside the catalogue is not judged. How many vCPUs it has is not known.",
-    row("unknown: …", {TYPE: "ml.m9.8xlarge", AT_A_TIME: 1}, kind=JobKind.TRANSFORM),
-    ask=asked,on=ON,
-)  # fmt: skip
+    assert verdict(LARGE | {AT_A_TIME: 2}, kind=JobKind.TRANSFORM) == CLEAR
+    assert verdict({TYPE: "ml.m5.4xlarge", AT_A_TIME: 1}, kind=JobKind.TRANSFORM) == CLEAR
+    assert verdict({TYPE: "ml.g4dn.12xlarge", AT_A_TIME: 1}, kind=JobKind.TRANSFORM) == CLEAR
+
+
+def test_a_type_outside_the_catalogue_is_not_judged() -> None:
+    """How many vCPUs it has is not known."""
+    result = verdict({TYPE: "ml.m9.8xlarge", AT_A_TIME: 1}, kind=JobKind.TRANSFORM)
+    assert result == cannot_judge("…")

@@ -1,3 +1,4 @@
+from functools import partial
 from typing import Any
 
 from sageaudit.adapters.prices import packaged
@@ -8,8 +9,8 @@ from sageaudit.domain.usage.measurements import Metric
 from tests.fakes import batch_jobs, trainium
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import series, usage
-from tests.fakes.judging import found
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
+from tests.fakes.judging import answer, found
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later
 from tests.fakes.trainium import MARKET, TRAINIUM
 
 cpu_alone = later(trainium.cpu_alone)
@@ -23,49 +24,92 @@ def transform(concurrent: int | None = 1, payload_mb: int | None = None, **chang
     return batch_job(JobKind.TRANSFORM, 60, **changes)
 
 
-test_cases = cases(
-    RULE,
-    "One request at a time on an idle instance is found.",
+verdict = partial(answer, RULE)
+
+
+def test_one_request_at_a_time_on_an_idle_instance_is_found() -> None:
     # CPU at 12% of 8 vCPUs: as many requests as vCPUs, and no invented dollars.
-    row(finds("MaxConcurrentTransforms is 1, and CPU averaged 12% of 8 vCPUs over 1 h on "
-        "1 x ml.m5.2xlarge.", builder="possible", change=None, caution="Only a run shows…",
-        fix=[("MaxConcurrentTransforms", 1, 8)]), transform(), used(cpu=[12] * 60)),
-    "It saves no figure. Only a run shows how much faster it is.",
-    row(finds(usd=None, alone=None, span=None, severity="info"), transform(), used(cpu=[12] * 60)),
-    "Exactly forty percent is not idle. 39.9% is.",
-    row(CLEAR, transform(), used(cpu=[40] * 60)),
-    row(FOUND, transform(), used(cpu=[39.9] * 60)),
-    "Idle minutes before and after the work do not count.",
+    assert verdict(transform(), used(cpu=[12] * 60)) == finds(
+        "MaxConcurrentTransforms is 1, and CPU averaged 12% of 8 vCPUs over 1 h on "
+        "1 x ml.m5.2xlarge.",
+        builder="possible",
+        change=None,
+        caution="Only a run shows…",
+        fix=[("MaxConcurrentTransforms", 1, 8)],
+    )
+
+
+def test_it_saves_no_figure() -> None:
+    """Only a run shows how much faster it is."""
+    assert verdict(transform(), used(cpu=[12] * 60)) == finds(
+        usd=None, alone=None, span=None, severity="info"
+    )
+
+
+def test_exactly_forty_percent_is_not_idle() -> None:
+    """39.9% is."""
+    assert verdict(transform(), used(cpu=[40] * 60)) == CLEAR
+    assert verdict(transform(), used(cpu=[39.9] * 60)) == FOUND
+
+
+def test_idle_minutes_before_and_after_the_work_do_not_count() -> None:
     # Half of the hour at 60% is busy work, not 30%.
-    row(CLEAR, transform(), used(cpu=[0] * 15 + [60] * 30 + [0] * 15)),
-    "Two vCPUs are several and one is not. On one core a second request waits for the first.",
-    row(finds(fix=[2]), transform(instance="ml.m5.large"), used(cpu=[12] * 60)),
-    row(CLEAR, transform(instance="ml.m5.large"), used(cpu=[12] * 60), limits={"vcpu_from": 3}),
-    "All payloads together stay within 100 MB.",
+    assert verdict(transform(), used(cpu=[0] * 15 + [60] * 30 + [0] * 15)) == CLEAR
+
+
+def test_two_vcpus_are_several_and_one_is_not() -> None:
+    """On one core a second request waits for the first."""
+    assert verdict(transform(instance="ml.m5.large"), used(cpu=[12] * 60)) == finds(fix=[2])
+    result = verdict(
+        transform(instance="ml.m5.large"), used(cpu=[12] * 60), limits={"vcpu_from": 3}
+    )
+    assert result == CLEAR
+
+
+def test_all_payloads_together_stay_within_100_mb() -> None:
     # CreateTransformJob refuses more; chunked payloads (0) have no size.
-    row(finds(fix=[8]), transform(1, None), used(cpu=[12] * 60)),
-    row(finds(fix=[4]), transform(1, 25), used(cpu=[12] * 60)),
-    row(finds(fix=[2]), transform(1, 50), used(cpu=[12] * 60)),
-    row(finds(fix=[8]), transform(1, 0), used(cpu=[12] * 60)),
-    "Payloads that leave room for one are clear. 2 x 51 MB are refused.",
-    row(CLEAR, transform(1, 51), used(cpu=[12] * 60)),
-    "The default payload of 6 MB leaves room for 16. On 48 vCPUs too.",
-    row(finds(fix=[16]), transform(instance="ml.g4dn.12xlarge"), used(cpu=[5] * 60, gpu=[10] * 60)),
-    "Several requests at a time are not its concern.",
+    assert verdict(transform(1, None), used(cpu=[12] * 60)) == finds(fix=[8])
+    assert verdict(transform(1, 25), used(cpu=[12] * 60)) == finds(fix=[4])
+    assert verdict(transform(1, 50), used(cpu=[12] * 60)) == finds(fix=[2])
+    assert verdict(transform(1, 0), used(cpu=[12] * 60)) == finds(fix=[8])
+
+
+def test_payloads_that_leave_room_for_one_are_clear() -> None:
+    """2 x 51 MB are refused."""
+    assert verdict(transform(1, 51), used(cpu=[12] * 60)) == CLEAR
+
+
+def test_the_default_payload_of_6_mb_leaves_room_for_16() -> None:
+    """On 48 vCPUs too."""
+    result = verdict(transform(instance="ml.g4dn.12xlarge"), used(cpu=[5] * 60, gpu=[10] * 60))
+    assert result == finds(fix=[16])
+
+
+def test_several_requests_at_a_time_are_not_its_concern() -> None:
     # Idle for another reason; so is the job that followed the advice.
-    row("not applicable: …8 requests at a time…", transform(8), used(cpu=[12] * 60)),
-    "A GPU without figures is unknown. An idle CPU does not show what it did.",
-    row("unknown: metric_missing", transform(instance="ml.g4dn.xlarge"), used(cpu=[5] * 60)),
-    "An accelerator that nobody measures is unknown. Trainium has no metric.",
-    row("unknown: accelerator_unseen", transform(instance=TRAINIUM), cpu_alone([40] * 60),
-        on=MARKET),
-    "Not set means one unless the container says otherwise.",
+    assert verdict(transform(8), used(cpu=[12] * 60)) == does_not_apply("…8 requests at a time…")
+
+
+def test_a_gpu_without_figures_is_unknown() -> None:
+    """An idle CPU does not show what it did."""
+    result = verdict(transform(instance="ml.g4dn.xlarge"), used(cpu=[5] * 60))
+    assert result == cannot_judge("metric_missing")
+
+
+def test_an_accelerator_that_nobody_measures_is_unknown() -> None:
+    """Trainium has no metric."""
+    result = verdict(transform(instance=TRAINIUM), cpu_alone([40] * 60), on=MARKET)
+    assert result == cannot_judge("accelerator_unseen")
+
+
+def test_not_set_means_one_unless_the_container_says_otherwise() -> None:
     # AWS's default is 1; the sentence does not claim that somebody set it.
-    row(finds("MaxConcurrentTransforms is not set, and…", fix=[("…", None, 8)]), transform(None),
-        used(cpu=[12] * 60)),
-    row(finds("MaxConcurrentTransforms is not set, and…", fix=[("…", 0, 8)]), transform(0),
-        used(cpu=[12] * 60)),
-)  # fmt: skip
+    assert verdict(transform(None), used(cpu=[12] * 60)) == finds(
+        "MaxConcurrentTransforms is not set, and…", fix=[("…", None, 8)]
+    )
+    assert verdict(transform(0), used(cpu=[12] * 60)) == finds(
+        "MaxConcurrentTransforms is not set, and…", fix=[("…", 0, 8)]
+    )
 
 
 def test_payloads_of_1_mb_leave_room_for_a_request_per_vcpu() -> None:

@@ -1,5 +1,6 @@
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from sageaudit.structs import replace
 from tests.fakes.accounts import account_found, account_outcome
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "commitment-candidate"
 ASKED = Policy(commitment_usd_per_hour=Decimal(2))
@@ -44,58 +45,92 @@ def steady(runs: list[AuditSummary]) -> Decimal:
     return round(usd, 2)
 
 
-test_cases = cases(
-    RULE,
-    "Hours as steady as the plan are found.",
+verdict = partial(account_outcome, RULE)
+
+
+def test_hours_as_steady_as_the_plan_are_found() -> None:
     # 30 days at $72 a day are $3 an hour; the plan asks for $2.
-    row(finds("In 80% of the hours of 30 days on-demand jobs cost at least $3.00 after all "
-        "other fixes: compare a Savings Plan of $2.00 an hour.", builder="possible", change=None,
-        fix=[], caution="…discount depends on…", evidence={"runs_counted": 30}), month(usd=72),
-        policy=ASKED),
-    "Exactly the plans rate is enough. $48 a day; a cent a day less is not.",
-    row(FOUND, month(usd=48), policy=ASKED),
-    row(CLEAR, month(usd="47.99"), policy=ASKED),
-    "Four of five hours are enough and less is not.",
+    assert verdict(month(usd=72), policy=ASKED) == finds(
+        "In 80% of the hours of 30 days on-demand jobs cost at least $3.00 after all "
+        "other fixes: compare a Savings Plan of $2.00 an hour.",
+        builder="possible",
+        change=None,
+        fix=[],
+        caution="…discount depends on…",
+        evidence={"runs_counted": 30},
+    )
+
+
+def test_exactly_the_plans_rate_is_enough() -> None:
+    """$48 a day; a cent a day less is not."""
+    assert verdict(month(usd=48), policy=ASKED) == FOUND
+    assert verdict(month(usd="47.99"), policy=ASKED) == CLEAR
+
+
+def test_four_of_five_hours_are_enough_and_less_is_not() -> None:
     # 576 of 720 hours are 24 days; 23 days are 552.
-    row(FOUND, month()[:24], policy=ASKED),
-    row(CLEAR, month()[:23], policy=ASKED),
-    row(FOUND, month()[:23], policy=ASKED, limits={"hours_percent": 70}),
-    "A peak is not steady. Eight hours a day at any price leave sixteen empty.",
-    row(CLEAR, month(usd=4800, hours=8), policy=ASKED),
-    "Only on demand hours count. Spot has its own discount, a training plan is paid already.",
-    row(CLEAR, month(purchase=Purchase.SPOT), policy=ASKED),
-    row(CLEAR, month(purchase=Purchase.TRAINING_PLAN), policy=ASKED),
-    row(CLEAR, month(purchase=Purchase.SERVERLESS), policy=ASKED),
-    "The evidence counts what is unknown. On demand only.",
-    row(finds(evidence={"runs_of_unknown_cost": 1}), [*month(), day(3, None), day(3, None,
-        purchase=Purchase.SPOT)], policy=ASKED),
-    "Fewer than thirty days are unknown. Exactly thirty are enough.",
-    row("unknown: too_short", month(), policy=ASKED, days=29),
-    row(FOUND, month(), policy=ASKED, days=30),
-    "Without a plans rate or with a plan it says nothing.",
+    assert verdict(month()[:24], policy=ASKED) == FOUND
+    assert verdict(month()[:23], policy=ASKED) == CLEAR
+    assert verdict(month()[:23], policy=ASKED, limits={"hours_percent": 70}) == FOUND
+
+
+def test_a_peak_is_not_steady() -> None:
+    """Eight hours a day at any price leave sixteen empty."""
+    assert verdict(month(usd=4800, hours=8), policy=ASKED) == CLEAR
+
+
+def test_only_on_demand_hours_count() -> None:
+    """Spot has its own discount, a training plan is paid already."""
+    assert verdict(month(purchase=Purchase.SPOT), policy=ASKED) == CLEAR
+    assert verdict(month(purchase=Purchase.TRAINING_PLAN), policy=ASKED) == CLEAR
+    assert verdict(month(purchase=Purchase.SERVERLESS), policy=ASKED) == CLEAR
+
+
+def test_the_evidence_counts_what_is_unknown() -> None:
+    """On demand only."""
+    result = verdict([*month(), day(3, None), day(3, None, purchase=Purchase.SPOT)], policy=ASKED)
+    assert result == finds(evidence={"runs_of_unknown_cost": 1})
+
+
+def test_fewer_than_thirty_days_are_unknown() -> None:
+    """Exactly thirty are enough."""
+    assert verdict(month(), policy=ASKED, days=29) == cannot_judge("too_short")
+    assert verdict(month(), policy=ASKED, days=30) == FOUND
+
+
+def test_without_a_plans_rate_or_with_a_plan_it_says_nothing() -> None:
     # What a plan covers already is not known here.
-    row("not applicable: …[commitment] usd_per_hour…", month(), policy=Policy()),
-    row("not applicable: …Savings Plan…", month(), policy=replace(ASKED,
-        discounts=Discounts(savings_plan=True))),
-    "Spot advice is to be decided first. Of $3 an hour $2 may move to spot.",
-    row(finds(caution="Without the runs that managed spot may suit, $1.00 an hour are steady: "
+    assert verdict(month(), policy=Policy()) == does_not_apply("…[commitment] usd_per_hour…")
+    result = verdict(month(), policy=replace(ASKED, discounts=Discounts(savings_plan=True)))
+    assert result == does_not_apply("…Savings Plan…")
+
+
+def test_spot_advice_is_to_be_decided_first() -> None:
+    """Of $3 an hour $2 may move to spot."""
+    result = verdict([*month(usd=48, found_rules=("spot-not-used",)), *month(usd=24)], policy=ASKED)
+    assert result == finds(
+        caution="Without the runs that managed spot may suit, $1.00 an hour are steady: "
         "decide on spot…",
-        evidence={"steady_without_spot_candidates_usd_per_hour": Decimal("1.0000")}),
-        [*month(usd=48, found_rules=("spot-not-used",)), *month(usd=24)], policy=ASKED),
-    row(finds(without="spot"), month(), policy=ASKED),
-    "Runs that nothing could judge are neither steady nor clear.",
+        evidence={"steady_without_spot_candidates_usd_per_hour": Decimal("1.0000")},
+    )
+    assert verdict(month(), policy=ASKED) == finds(without="spot")
+
+
+def test_runs_that_nothing_could_judge_are_neither_steady_nor_clear() -> None:
     # What they would cost without their waste may be as much as they did, or nothing.
-    row("unknown: runs_not_judged", month(judged=Judged.NO, avoidable_usd=None), policy=ASKED),
-    row(CLEAR, month(usd=24, judged=Judged.NO, avoidable_usd=None), policy=ASKED),
-    ask=account_outcome,
-)  # fmt: skip
+    result = verdict(month(judged=Judged.NO, avoidable_usd=None), policy=ASKED)
+    assert result == cannot_judge("runs_not_judged")
+    assert verdict(month(usd=24, judged=Judged.NO, avoidable_usd=None), policy=ASKED) == CLEAR
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"avoidable_usd": Decimal(24)}, {"lost_usd": Decimal(24)},
-     {"avoidable_usd": Decimal(14), "lost_usd": Decimal(10)}],
-)  # fmt: skip
+    [
+        {"avoidable_usd": Decimal(24)},
+        {"lost_usd": Decimal(24)},
+        {"avoidable_usd": Decimal(14), "lost_usd": Decimal(10)},
+    ],
+)
 def test_what_other_findings_save_is_taken_off_first(changes: dict[str, Any]) -> None:
     """$24 of $72 a day: $2 of $3 an hour are left."""
     assert steady(month(usd=72, **changes)) == Decimal("2.00")
@@ -120,9 +155,14 @@ def test_training_processing_and_transform_add_up() -> None:
 
 @pytest.mark.parametrize(
     "unknown",
-    [{"usd": None}, {"avoidable_usd": None}, {"lost_usd": None}, {"elapsed_s": None},
-     {"elapsed_s": Decimal(0)}],
-)  # fmt: skip
+    [
+        {"usd": None},
+        {"avoidable_usd": None},
+        {"lost_usd": None},
+        {"elapsed_s": None},
+        {"elapsed_s": Decimal(0)},
+    ],
+)
 def test_runs_of_unknown_cost_or_time_are_left_out(unknown: dict[str, Any]) -> None:
     """Never 0, never guessed: beside $2 an hour they add nothing; a time of 0 s has no hours."""
     assert steady([*month(), *month(**unknown)]) == Decimal("2.00")

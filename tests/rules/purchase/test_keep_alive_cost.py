@@ -1,19 +1,27 @@
+from functools import partial
+
 from tests.fakes.planned import asked
-from tests.fakes.rule_cases import CLEAR, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "keep-alive-cost"
 KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
 DEAR = {"ResourceConfig.InstanceType": "ml.g4dn.12xlarge"}
 
 
-test_cases = cases(
-    RULE,
-    "The whole period is priced. Six hours at $4.89.",
-    row(finds("…$29.34…", severity="low", alone=None), DEAR | {KEEP: 21_600}),
-    "Five dollars are not worth a line. An hour is $4.89.",
-    row(CLEAR, DEAR | {KEEP: 3600}),
-    row(CLEAR, DEAR),
-    "Without a rate nothing is said. The region is not known.",
-    row("unknown: …", DEAR | {KEEP: 3600}, region=None),
-    ask=asked,
-)  # fmt: skip
+verdict = partial(asked, RULE)
+
+
+def test_the_whole_period_is_priced() -> None:
+    """Six hours at $4.89."""
+    assert verdict(DEAR | {KEEP: 21_600}) == finds("…$29.34…", severity="low", alone=None)
+
+
+def test_five_dollars_are_not_worth_a_line() -> None:
+    """An hour is $4.89."""
+    assert verdict(DEAR | {KEEP: 3600}) == CLEAR
+    assert verdict(DEAR) == CLEAR
+
+
+def test_without_a_rate_nothing_is_said() -> None:
+    """The region is not known."""
+    assert verdict(DEAR | {KEEP: 3600}, region=None) == cannot_judge("…")

@@ -1,4 +1,5 @@
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sageaudit.domain.audit.summary import AuditSummary
@@ -7,7 +8,8 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import WarmPool
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import ran
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.judging import answer
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "spot-not-used"
 GPU = "ml.g5.2xlarge"
@@ -32,125 +34,250 @@ def spot_runs(*billed_of_1000: int, first: int = 1, **facts: Any) -> list[AuditS
     ]
 
 
-test_cases = cases(
-    RULE,
-    "An on demand run is worth a trial.",
+verdict = partial(answer, RULE)
+
+
+def test_an_on_demand_run_is_worth_a_trial() -> None:
     # Half an hour of 6 x $1.515 at 40%.
-    row(finds("30 min on demand: managed spot is worth a trial; EC2's spot prices of g5 were 60% "
-        "below on demand on average (us-east-1, July 2025).", builder="possible", usd="2.727000",
-        span=None, severity="low"), ran(1800, GPU, 6)),
-    "A published managed spot run of the family is the counted end, EC2's mean the other.",
+    assert verdict(ran(1800, GPU, 6)) == finds(
+        "30 min on demand: managed spot is worth a trial; EC2's spot prices of g5 were 60% "
+        "below on demand on average (us-east-1, July 2025).",
+        builder="possible",
+        usd="2.727000",
+        span=None,
+        severity="low",
+    )
+
+
+def test_a_published_managed_spot_run_of_the_family_is_the_counted_end() -> None:
+    """A published managed spot run of the family is the counted end, EC2's mean the other."""
     # 14683 of 37026 s were billed; 24 h of $0.23 are $5.52.
-    row(finds("…worth a trial; a published run on ml.m5.4xlarge saved 60%, and EC2's spot prices "
-        "of m5 were 65% below…", usd="3.330993", span=("3.330993", "3.588000")),
-        ran(86_400, checkpointed=True, volume_gb=0)),
-    "Of other families, and of scarce types, nothing is published that would hold.",
-    *(row(finds("23 h 59 min on demand, with checkpoints: managed spot is worth a trial.", usd=None,
-        caution="No figure:…"), ran(86_399, name, checkpointed=True))
-        for name in ("ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.odd.xlarge")),
-    "Exactly thirty minutes are long enough. Shorter runs save cents.",
-    row(FOUND, ran(1800, GPU, 6)),
-    row(CLEAR, ran(1799, GPU, 6)),
-    "A run of a cheap family is left alone.",
+    result = verdict(ran(86_400, checkpointed=True, volume_gb=0))
+    assert result == finds(
+        "…worth a trial; a published run on ml.m5.4xlarge saved 60%, and EC2's spot prices "
+        "of m5 were 65% below…",
+        usd="3.330993",
+        span=("3.330993", "3.588000"),
+    )
+
+
+def test_of_other_families_and_of_scarce_types_nothing_is_published_that_would_hold() -> None:
+    for name in ("ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.odd.xlarge"):
+        assert verdict(ran(86_399, name, checkpointed=True)) == finds(
+            "23 h 59 min on demand, with checkpoints: managed spot is worth a trial.",
+            usd=None,
+            caution="No figure:…",
+        )
+
+
+def test_exactly_thirty_minutes_are_long_enough() -> None:
+    """Shorter runs save cents."""
+    assert verdict(ran(1800, GPU, 6)) == FOUND
+    assert verdict(ran(1799, GPU, 6)) == CLEAR
+
+
+def test_a_run_of_a_cheap_family_is_left_alone() -> None:
     # $1.38 alone are no reason to change a request; two runs for $1.31 each before it make $4.
-    row(CLEAR, ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0), earlier=[]),
-    row(FOUND, ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0), earlier=[],
-        limits={"from_usd": 1.38}),
-    row(FOUND, ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0),
-        earlier=[earlier_run(days, total_usd=Decimal("1.31")) for days in (1, 2)]),
-    row(CLEAR, ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0),
-        earlier=[earlier_run(days, total_usd=Decimal("1.31")) for days in (1, 2)][:1]),
-    "Where spot cannot be or was used it says nothing.",
-    row("not applicable: …spot…", ran(36_000, GPU, purchase=Purchase.SPOT)),
-    row("not applicable: …training plan…", ran(36_000, GPU, purchase=Purchase.TRAINING_PLAN)),
-    row("not applicable: …serverless…", ran(36_000, GPU, purchase=Purchase.SERVERLESS)),
-    row("not applicable: …groups…", ran(36_000, GPU, groups=(InstanceGroup(GPU, 1),
-        InstanceGroup("ml.m5.large", 1)))),
-    row("not applicable: …groups…", ran(36_000, GPU, groups=(InstanceGroup(GPU, 1, "all"),))),
-    row("not applicable: …warm pool…", ran(36_000, GPU, warm_pool=WarmPool(None, 1800, None))),
-    row("not applicable: …sageaudit:deadline…", ran(36_000, GPU,
-        tags={"sageaudit:deadline": "tonight"})),
-    row("not applicable: …complete…", ran(36_000, GPU, status="Failed")),
-    row("not applicable: …complete…", ran(36_000, GPU, status="Stopped")),
-    row("not applicable: …processing…", ran(36_000, GPU, kind=JobKind.PROCESSING)),
-    row("not applicable: …transform…", ran(36_000, GPU, kind=JobKind.TRANSFORM)),
-    "Without times it does not know. A completed job whose answer has no times.",
-    row("unknown: times_missing", ran(1800, GPU, 6, started_at=None, ended_at=None,
-        training_s=None)),
-    "Three spot runs of its own make a figure.",
+    assert verdict(ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0), earlier=[]) == CLEAR
+    result = verdict(
+        ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0),
+        earlier=[],
+        limits={"from_usd": 1.38},
+    )
+    assert result == FOUND
+    result = verdict(
+        ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0),
+        earlier=[earlier_run(days, total_usd=Decimal("1.31")) for days in (1, 2)],
+    )
+    assert result == FOUND
+    result = verdict(
+        ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0),
+        earlier=[earlier_run(days, total_usd=Decimal("1.31")) for days in (1, 2)][:1],
+    )
+    assert result == CLEAR
+
+
+def test_where_spot_cannot_be_or_was_used_it_says_nothing() -> None:
+    assert verdict(ran(36_000, GPU, purchase=Purchase.SPOT)) == does_not_apply("…spot…")
+    result = verdict(ran(36_000, GPU, purchase=Purchase.TRAINING_PLAN))
+    assert result == does_not_apply("…training plan…")
+    assert verdict(ran(36_000, GPU, purchase=Purchase.SERVERLESS)) == does_not_apply("…serverless…")
+    result = verdict(
+        ran(36_000, GPU, groups=(InstanceGroup(GPU, 1), InstanceGroup("ml.m5.large", 1)))
+    )
+    assert result == does_not_apply("…groups…")
+    result = verdict(ran(36_000, GPU, groups=(InstanceGroup(GPU, 1, "all"),)))
+    assert result == does_not_apply("…groups…")
+    result = verdict(ran(36_000, GPU, warm_pool=WarmPool(None, 1800, None)))
+    assert result == does_not_apply("…warm pool…")
+    result = verdict(ran(36_000, GPU, tags={"sageaudit:deadline": "tonight"}))
+    assert result == does_not_apply("…sageaudit:deadline…")
+    assert verdict(ran(36_000, GPU, status="Failed")) == does_not_apply("…complete…")
+    assert verdict(ran(36_000, GPU, status="Stopped")) == does_not_apply("…complete…")
+    assert verdict(ran(36_000, GPU, kind=JobKind.PROCESSING)) == does_not_apply("…processing…")
+    assert verdict(ran(36_000, GPU, kind=JobKind.TRANSFORM)) == does_not_apply("…transform…")
+
+
+def test_without_times_it_does_not_know() -> None:
+    """A completed job whose answer has no times."""
+    result = verdict(ran(1800, GPU, 6, started_at=None, ended_at=None, training_s=None))
+    assert result == cannot_judge("times_missing")
+
+
+def test_three_spot_runs_of_its_own_make_a_figure() -> None:
     # Two hours of $1.515: 3.03 x (1 - 0.4) at worst, 3.03 x (1 - 0.3) at best; it is counted.
-    row(finds("2 h on demand, with checkpoints: 3 spot runs of its family on this type saved "
-        "60 to 70%, 65% at the median.", builder="derived", usd="1.818000",
-        span=("1.818000", "2.121000")),
-        ran(7200, GPU, checkpointed=True, volume_gb=0), earlier=spot_runs(400, 300, 350)),
-    "The worst quartile counts.",
+    result = verdict(
+        ran(7200, GPU, checkpointed=True, volume_gb=0), earlier=spot_runs(400, 300, 350)
+    )
+    assert result == finds(
+        "2 h on demand, with checkpoints: 3 spot runs of its family on this type saved "
+        "60 to 70%, 65% at the median.",
+        builder="derived",
+        usd="1.818000",
+        span=("1.818000", "2.121000"),
+    )
+
+
+def test_the_worst_quartile_counts() -> None:
+    """The worst quartile counts."""
     # Of eight runs the two worst are 900 and 600: the milder one. Of four it is the worst.
-    row(finds(evidence={"savings_percent": "40 to 70"}), ran(3599, GPU, volume_gb=0),
-        earlier=spot_runs(300, 310, 320, 330, 340, 350, 600, 900)),
-    row(finds(evidence={"savings_percent": "10 to 70"}), ran(3599, GPU, volume_gb=0),
-        earlier=spot_runs(300, 310, 320, 900)),
-    "One or two of them make it possible, with dollars.",
-    row(finds("…: 2 spot runs of its family on this type saved 60 to 70%, 65% at the median.",
-        builder="possible_by_runs", usd="1.818000", span=("1.818000", "2.121000")),
-        ran(7200, GPU, volume_gb=0), earlier=[*spot_runs(400, 300),
-        earlier_run(9, total_usd=Decimal(4))]),
-    row(finds("…: 1 spot run of its family on this type saved 60%.", builder="possible_by_runs",
-        usd="1.818000", span=None), ran(7200, GPU, volume_gb=0), earlier=[*spot_runs(400),
-        earlier_run(9, total_usd=Decimal(4))]),
-    "An interrupted run is compared with this one, whose time was not interrupted.",
+    result = verdict(
+        ran(3599, GPU, volume_gb=0), earlier=spot_runs(300, 310, 320, 330, 340, 350, 600, 900)
+    )
+    assert result == finds(evidence={"savings_percent": "40 to 70"})
+    result = verdict(ran(3599, GPU, volume_gb=0), earlier=spot_runs(300, 310, 320, 900))
+    assert result == finds(evidence={"savings_percent": "10 to 70"})
+
+
+def test_one_or_two_of_them_make_it_possible_with_dollars() -> None:
+    result = verdict(
+        ran(7200, GPU, volume_gb=0),
+        earlier=[*spot_runs(400, 300), earlier_run(9, total_usd=Decimal(4))],
+    )
+    assert result == finds(
+        "…: 2 spot runs of its family on this type saved 60 to 70%, 65% at the median.",
+        builder="possible_by_runs",
+        usd="1.818000",
+        span=("1.818000", "2.121000"),
+    )
+    result = verdict(
+        ran(7200, GPU, volume_gb=0), earlier=[*spot_runs(400), earlier_run(9, total_usd=Decimal(4))]
+    )
+    assert result == finds(
+        "…: 1 spot run of its family on this type saved 60%.",
+        builder="possible_by_runs",
+        usd="1.818000",
+        span=None,
+    )
+
+
+def test_an_interrupted_run_is_compared_with_this_one_whose_time_was_not_interrupted() -> None:
     # 900 of 1000 s with the waiting are half of the 1800 s here.
-    row(finds("…: 1 spot run of its family on this type saved 50%."), ran(1800, GPU, 6),
-        earlier=spot_runs(900, phase_s={"Interrupted": Decimal(100)})),
-    "Runs that say nothing of spot leave a guess.",
+    result = verdict(
+        ran(1800, GPU, 6), earlier=spot_runs(900, phase_s={"Interrupted": Decimal(100)})
+    )
+    assert result == finds("…: 1 spot run of its family on this type saved 50%.")
+
+
+def test_runs_that_say_nothing_of_spot_leave_a_guess() -> None:
     # An interrupted run of less than half the time did less; what was not billed proves nothing.
-    row(finds(builder="possible", evidence={"own_spot_runs": 0}), ran(7200, GPU, 6),
-        earlier=spot_runs(100, 100, 100, phase_s={"Interrupted": Decimal(100)})),
-    row(finds(builder="possible", evidence={"own_spot_runs": 0}), ran(1800, GPU, 6),
-        earlier=spot_runs(0, 0, 0)),
+    result = verdict(
+        ran(7200, GPU, 6), earlier=spot_runs(100, 100, 100, phase_s={"Interrupted": Decimal(100)})
+    )
+    assert result == finds(builder="possible", evidence={"own_spot_runs": 0})
+    result = verdict(ran(1800, GPU, 6), earlier=spot_runs(0, 0, 0))
+    assert result == finds(builder="possible", evidence={"own_spot_runs": 0})
     # Not completed; on another type; on demand; without one of the two times.
-    *(row(finds(builder="possible", evidence={"own_spot_runs": 0}), ran(1800, GPU, 6),
-        earlier=spot_runs(400, 300, 350, **facts)) for facts in ({"status": "Failed"},
-        {"instance_type": "ml.m5.large"}, {"purchase": Purchase.ON_DEMAND})),
-    row(finds(builder="possible_by_runs", evidence={"own_spot_runs": 2}), ran(1800, GPU, 6),
-        earlier=[*spot_runs(400, 300), earlier_run(9, purchase=Purchase.SPOT, instance_type=GPU,
-        billable_s=None)]),
-    row(finds(builder="possible_by_runs", evidence={"own_spot_runs": 2}), ran(1800, GPU, 6),
-        earlier=[*spot_runs(400, 300), earlier_run(9, purchase=Purchase.SPOT, instance_type=GPU,
-        elapsed_s=Decimal(0))]),
-    "What own runs prove is posted once. A guess before that was another sentence.",
-    row(finds(said_of="train-2"), ran(1800, GPU, 6), earlier=[earlier_run(1), told(2),
-        *spot_runs(400, 300, 350, first=3)]),
-    row(finds(said_of=None), ran(1800, GPU, 6), earlier=[*spot_runs(400, 300, 350), told(4)]),
-    "Spot that saved its family nothing is not advised.",
+    for facts in (
+        {"status": "Failed"},
+        {"instance_type": "ml.m5.large"},
+        {"purchase": Purchase.ON_DEMAND},
+    ):
+        result = verdict(ran(1800, GPU, 6), earlier=spot_runs(400, 300, 350, **facts))
+        assert result == finds(builder="possible", evidence={"own_spot_runs": 0})
+    result = verdict(
+        ran(1800, GPU, 6),
+        earlier=[
+            *spot_runs(400, 300),
+            earlier_run(9, purchase=Purchase.SPOT, instance_type=GPU, billable_s=None),
+        ],
+    )
+    assert result == finds(builder="possible_by_runs", evidence={"own_spot_runs": 2})
+    result = verdict(
+        ran(1800, GPU, 6),
+        earlier=[
+            *spot_runs(400, 300),
+            earlier_run(9, purchase=Purchase.SPOT, instance_type=GPU, elapsed_s=Decimal(0)),
+        ],
+    )
+    assert result == finds(builder="possible_by_runs", evidence={"own_spot_runs": 2})
+
+
+def test_what_own_runs_prove_is_posted_once() -> None:
+    """A guess before that was another sentence."""
+    result = verdict(
+        ran(1800, GPU, 6), earlier=[earlier_run(1), told(2), *spot_runs(400, 300, 350, first=3)]
+    )
+    assert result == finds(said_of="train-2")
+    result = verdict(ran(1800, GPU, 6), earlier=[*spot_runs(400, 300, 350), told(4)])
+    assert result == finds(said_of=None)
+
+
+def test_spot_that_saved_its_family_nothing_is_not_advised() -> None:
     # The worst quartile was billed for every second.
-    row(CLEAR, ran(1800, GPU, 6), earlier=spot_runs(300, 400, 1000)),
-    row(FOUND, ran(1800, GPU, 6), earlier=spot_runs(300, 400, 999)),
-    "Several of the scarcest GPUs get no advice.",
+    assert verdict(ran(1800, GPU, 6), earlier=spot_runs(300, 400, 1000)) == CLEAR
+    assert verdict(ran(1800, GPU, 6), earlier=spot_runs(300, 400, 999)) == FOUND
+
+
+def test_several_of_the_scarcest_gpus_get_no_advice() -> None:
     # A run needs all of them at once; one alone, or several of another kind, may be tried.
-    row("not applicable: …cannot be counted on…", ran(7200, "ml.p4d.24xlarge", 2,
-        checkpointed=True)),
-    row(FOUND, ran(7200, "ml.p4d.24xlarge", 1, checkpointed=True)),
-    row(FOUND, ran(7200, GPU, 2, checkpointed=True)),
-    row("not applicable: …cannot be counted on…", ran(7200, "ml.p5.48xlarge", 2,
-        checkpointed=True)),
-    row(FOUND, ran(7200, "ml.p5.48xlarge", 1, checkpointed=True)),
-    row("not applicable: …cannot be counted on…", ran(7200, "ml.p6-b200.48xlarge", 2,
-        checkpointed=True)),
-    row(FOUND, ran(7200, "ml.p6-b200.48xlarge", 1, checkpointed=True)),
-    "Own runs outweigh missing checkpoints. 10 h of $1.515 at 40%.",
-    row(finds("10 h on demand: 3 spot runs of its family on this type saved 60 to 70%, 65% at the "
-        "median.", builder="derived", usd="9.090000", paths=CHECKPOINTS_FIRST,
-        caution="…Without checkpoints an interruption starts it again."), ran(36_000, GPU),
-        earlier=spot_runs(400, 300, 350)),
-    "The sentence of a trial. Its numbers are the evidence's; checkpoints make it safe.",
-    row(finds("10 h on demand: write checkpoints first, then managed spot is worth a trial.",
-        paths=CHECKPOINTS_FIRST, evidence={"elapsed_s": 36_000}), ran(36_000, GPU)),
-    row(finds("10 h on demand, with checkpoints: managed spot is worth a trial; EC2's spot "
-        "prices…", paths=CHECKPOINTS_FIRST[1:], usd="9.090000"), ran(36_000, GPU,
-        checkpointed=True)),
-    "An hour without checkpoints gets no figure; a second less is the limit of MaxWait.",
-    row(finds(usd="5.452485"), ran(3599, GPU, 6)),
-    row(finds(usd=None, span=None, caution="…checkpoints…"), ran(3600, GPU, 6)),
-    "The wait limit is above the run limit. The API refuses a MaxWait under MaxRuntime.",
-    row(finds(fix=["s3://<bucket>/<prefix>", True, 14_400]), ran(1800, GPU, 6, max_runtime_s=7200)),
-)  # fmt: skip
+    result = verdict(ran(7200, "ml.p4d.24xlarge", 2, checkpointed=True))
+    assert result == does_not_apply("…cannot be counted on…")
+    assert verdict(ran(7200, "ml.p4d.24xlarge", 1, checkpointed=True)) == FOUND
+    assert verdict(ran(7200, GPU, 2, checkpointed=True)) == FOUND
+    result = verdict(ran(7200, "ml.p5.48xlarge", 2, checkpointed=True))
+    assert result == does_not_apply("…cannot be counted on…")
+    assert verdict(ran(7200, "ml.p5.48xlarge", 1, checkpointed=True)) == FOUND
+    result = verdict(ran(7200, "ml.p6-b200.48xlarge", 2, checkpointed=True))
+    assert result == does_not_apply("…cannot be counted on…")
+    assert verdict(ran(7200, "ml.p6-b200.48xlarge", 1, checkpointed=True)) == FOUND
+
+
+def test_own_runs_outweigh_missing_checkpoints() -> None:
+    """10 h of $1.515 at 40%."""
+    result = verdict(ran(36_000, GPU), earlier=spot_runs(400, 300, 350))
+    assert result == finds(
+        "10 h on demand: 3 spot runs of its family on this type saved 60 to 70%, 65% at the "
+        "median.",
+        builder="derived",
+        usd="9.090000",
+        paths=CHECKPOINTS_FIRST,
+        caution="…Without checkpoints an interruption starts it again.",
+    )
+
+
+def test_the_sentence_of_a_trial() -> None:
+    """Its numbers are the evidence's; checkpoints make it safe."""
+    assert verdict(ran(36_000, GPU)) == finds(
+        "10 h on demand: write checkpoints first, then managed spot is worth a trial.",
+        paths=CHECKPOINTS_FIRST,
+        evidence={"elapsed_s": 36_000},
+    )
+    assert verdict(ran(36_000, GPU, checkpointed=True)) == finds(
+        "10 h on demand, with checkpoints: managed spot is worth a trial; EC2's spot prices…",
+        paths=CHECKPOINTS_FIRST[1:],
+        usd="9.090000",
+    )
+
+
+def test_an_hour_without_checkpoints_gets_no_figure() -> None:
+    """A second less is the limit of MaxWait."""
+    assert verdict(ran(3599, GPU, 6)) == finds(usd="5.452485")
+    assert verdict(ran(3600, GPU, 6)) == finds(usd=None, span=None, caution="…checkpoints…")
+
+
+def test_the_wait_limit_is_above_the_run_limit() -> None:
+    """The API refuses a MaxWait under MaxRuntime."""
+    assert verdict(ran(1800, GPU, 6, max_runtime_s=7200)) == finds(
+        fix=["s3://<bucket>/<prefix>", True, 14_400]
+    )

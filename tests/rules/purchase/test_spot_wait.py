@@ -1,33 +1,56 @@
+from functools import partial
+
 from tests.fakes.planned import KMEANS, LATER, asked
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 
 RULE = "spot-wait"
 SPOT = {"EnableManagedSpotTraining": True}
 WAIT, RUN = "StoppingCondition.MaxWaitTimeInSeconds", "StoppingCondition.MaxRuntimeInSeconds"
 
 
-test_cases = cases(
-    RULE,
-    "Spot without a wait is refused. The fix gives the run as long again.",
-    row(finds("…MaxWaitTimeInSeconds is missing…", severity="high", fix=[(WAIT, None, 7200)]),
-        SPOT),
-    "The default limit is a day. A wait of an hour is less than the day that AWS takes.",
-    row(finds("…86400…"), SPOT | {WAIT: 3600, RUN: None}),
-    "A wait without spot is refused. One of the two is a mistake.",
-    row(finds("…managed spot is not on…"), {WAIT: 7200}),
-    row(CLEAR),
-    "A built in algorithm waits an hour without checkpoints.",
+verdict = partial(asked, RULE)
+
+
+def test_spot_without_a_wait_is_refused() -> None:
+    """The fix gives the run as long again."""
+    assert verdict(SPOT) == finds(
+        "…MaxWaitTimeInSeconds is missing…", severity="high", fix=[(WAIT, None, 7200)]
+    )
+
+
+def test_the_default_limit_is_a_day() -> None:
+    """A wait of an hour is less than the day that AWS takes."""
+    assert verdict(SPOT | {WAIT: 3600, RUN: None}) == finds("…86400…")
+
+
+def test_a_wait_without_spot_is_refused() -> None:
+    """One of the two is a mistake."""
+    assert verdict({WAIT: 7200}) == finds("…managed spot is not on…")
+    assert verdict() == CLEAR
+
+
+def test_a_built_in_algorithm_waits_an_hour_without_checkpoints() -> None:
     # With them, or within the hour, it may.
-    row(finds("…k-means…"), (SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS, WAIT: 7200})),
-    row(CLEAR, (SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS,
-        WAIT: 7200}) | {WAIT: 3600}),
-    row(CLEAR, (SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS,
-        WAIT: 7200}) | {"CheckpointConfig": {"S3Uri": "s3://bucket/c"}}),
-    "A wait that is known later is not judged. It may be right.",
-    row("unknown: not_known_yet", SPOT | {WAIT: LATER}),
-    "The wait counts the run too. Equal is enough.",
-    row(FOUND, SPOT | {WAIT: 3599}),
-    row(CLEAR, SPOT | {WAIT: 3600}),
-    row(CLEAR, SPOT | {WAIT: 3601}),
-    ask=asked,
-)  # fmt: skip
+    result = verdict(SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS, WAIT: 7200})
+    assert result == finds("…k-means…")
+    result = verdict(
+        (SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS, WAIT: 7200}) | {WAIT: 3600}
+    )
+    assert result == CLEAR
+    result = verdict(
+        (SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS, WAIT: 7200})
+        | {"CheckpointConfig": {"S3Uri": "s3://bucket/c"}}
+    )
+    assert result == CLEAR
+
+
+def test_a_wait_that_is_known_later_is_not_judged() -> None:
+    """It may be right."""
+    assert verdict(SPOT | {WAIT: LATER}) == cannot_judge("not_known_yet")
+
+
+def test_the_wait_counts_the_run_too() -> None:
+    """Equal is enough."""
+    assert verdict(SPOT | {WAIT: 3599}) == FOUND
+    assert verdict(SPOT | {WAIT: 3600}) == CLEAR
+    assert verdict(SPOT | {WAIT: 3601}) == CLEAR

@@ -1,5 +1,6 @@
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from sageaudit.domain.job.parts import WarmPool
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.judging import found, usd
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.judging import answer, found, usd
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "warm-pool-idle"
 
@@ -45,93 +46,171 @@ def pools(*gaps_s: int) -> tuple[AuditSummary, ...]:
     return tuple(runs)
 
 
-test_cases = cases(
-    RULE,
-    "A pool that nobody took is found.",
+verdict = partial(answer, RULE)
+
+
+def test_a_pool_that_nobody_took_is_found() -> None:
     # An hour on two hosts is $0.46: the next job downloads again either way.
-    row(finds("The warm pool was retained for 1 h on 2 x ml.m5.xlarge and never reused.",
-        usd="0.460000", builder="measured", fix=[("ResourceConfig.KeepAlivePeriodInSeconds", 3600,
-        None)]), pooled()),
-    "The pools volumes are saved too.",
+    assert verdict(pooled()) == finds(
+        "The warm pool was retained for 1 h on 2 x ml.m5.xlarge and never reused.",
+        usd="0.460000",
+        builder="measured",
+        fix=[("ResourceConfig.KeepAlivePeriodInSeconds", 3600, None)],
+    )
+
+
+def test_the_pools_volumes_are_saved_too() -> None:
     # 30 GB on two hosts for an hour of May's 744 at $0.14: 60 / 744 x 0.14.
-    row(finds(usd=usd(Decimal("0.46") + Decimal(60) / 744 * Decimal("0.14"))),
-        pooled(volume_gb=30)),
-    "A pool as long as the download is clear.",
+    assert verdict(pooled(volume_gb=30)) == finds(
+        usd=usd(Decimal("0.46") + Decimal(60) / 744 * Decimal("0.14"))
+    )
+
+
+def test_a_pool_as_long_as_the_download_is_clear() -> None:
     # Exactly 120 s cost no more than they save; one second more does.
-    row(CLEAR, pooled(120)),
-    row(FOUND, pooled(121)),
-    "A pool of no seconds is clear. Also where nothing was downloaded.",
-    row(CLEAR, pooled(0, phases=phases(("Training", 3600)))),
-    "A pool that was taken over soon is clear. Within twice the 10 minutes that a start may take.",
-    row(CLEAR, pooled(140, "Reused")),
-    row(CLEAR, pooled(1199, "Reused")),
-    "A pool that waited much longer than a start takes is found.",
+    assert verdict(pooled(120)) == CLEAR
+    assert verdict(pooled(121)) == FOUND
+
+
+def test_a_pool_of_no_seconds_is_clear() -> None:
+    """Also where nothing was downloaded."""
+    assert verdict(pooled(0, phases=phases(("Training", 3600)))) == CLEAR
+
+
+def test_a_pool_that_was_taken_over_soon_is_clear() -> None:
+    """Within twice the 10 minutes that a start may take."""
+    assert verdict(pooled(140, "Reused")) == CLEAR
+    assert verdict(pooled(1199, "Reused")) == CLEAR
+
+
+def test_a_pool_that_waited_much_longer_than_a_start_takes_is_found() -> None:
     # 57 minutes for one start: two hosts at $0.46 an hour, less the 10 minutes of that start.
-    row(finds("The warm pool waited 57 min on 2 x ml.m5.xlarge until another run took it over, "
-        "to save a start of at most 10 min.", usd=usd(Decimal("0.46") * (3420 - 600) / 3600),
+    assert verdict(pooled(3420, "Reused")) == finds(
+        "The warm pool waited 57 min on 2 x ml.m5.xlarge until another run took it over, "
+        "to save a start of at most 10 min.",
+        usd=usd(Decimal("0.46") * (3420 - 600) / 3600),
         span=(usd(Decimal("0.46") * (3420 - 600) / 3600), usd(Decimal("0.46") * 3420 / 3600)),
-        builder="derived"), pooled(3420, "Reused")),
-    "Without a family's gaps the keep alive becomes as long as a start.",
+        builder="derived",
+    )
+
+
+def test_without_a_familys_gaps_the_keep_alive_becomes_as_long_as_a_start() -> None:
     # Ten minutes: a pool that ends then never costs more than twice the best choice.
-    row(finds(fix=[("…", 3600, 600)]), pooled(3420, "Reused")),
-    "A long start makes a longer wait worth it.",
+    assert verdict(pooled(3420, "Reused")) == finds(fix=[("…", 3600, 600)])
+
+
+def test_a_long_start_makes_a_longer_wait_worth_it() -> None:
     # 20 minutes of Starting and Downloading: 39 minutes of pool are under twice that.
-    row(CLEAR, pooled(2340, "Reused", phases=phases(("Starting", -600), ("Downloading", 600),
-        ("Training", 3000)))),
-    row(FOUND, pooled(2400, "Reused", phases=phases(("Starting", -600), ("Downloading", 600),
-        ("Training", 3000)))),
-    "Exactly two starts are too long. 1,200 s; the threshold is the policy's.",
-    row(FOUND, pooled(1200, "Reused")),
-    row(CLEAR, pooled(1800, "Reused"), limits={"times_the_start": 4}),
-    "A wait of many times the work is too long too.",
+    result = verdict(
+        pooled(
+            2340,
+            "Reused",
+            phases=phases(("Starting", -600), ("Downloading", 600), ("Training", 3000)),
+        )
+    )
+    assert result == CLEAR
+    result = verdict(
+        pooled(
+            2400,
+            "Reused",
+            phases=phases(("Starting", -600), ("Downloading", 600), ("Training", 3000)),
+        )
+    )
+    assert result == FOUND
+
+
+def test_exactly_two_starts_are_too_long() -> None:
+    """1,200 s; the threshold is the policy's."""
+    assert verdict(pooled(1200, "Reused")) == FOUND
+    assert verdict(pooled(1800, "Reused"), limits={"times_the_start": 4}) == CLEAR
+
+
+def test_a_wait_of_many_times_the_work_is_too_long_too() -> None:
     # 20 minutes of pool after a run of four: five times the work and more than a start.
-    row(FOUND, pooled(1200, "Reused", training_s=Decimal(240), billable_s=Decimal(240))),
-    row(CLEAR, pooled(1199, "Reused", training_s=Decimal(240), billable_s=Decimal(240))),
-    row(CLEAR, pooled(600, "Reused", training_s=Decimal(60), billable_s=Decimal(60))),
-    "The fix serves the family's short gaps.",
+    result = verdict(pooled(1200, "Reused", training_s=Decimal(240), billable_s=Decimal(240)))
+    assert result == FOUND
+    result = verdict(pooled(1199, "Reused", training_s=Decimal(240), billable_s=Decimal(240)))
+    assert result == CLEAR
+    assert verdict(pooled(600, "Reused", training_s=Decimal(60), billable_s=Decimal(60))) == CLEAR
+
+
+def test_the_fix_serves_the_familys_short_gaps() -> None:
     # Gaps of 4 minutes and one of 50: 5 minutes of keep-alive serve the first and end before.
-    row(finds(usd=usd(Decimal("0.46") * (3000 - 300 - 600) / 3600), fix=[("…", 3600, 300)]),
-        pooled(3000, "Reused"), earlier=pools(240, 240, 240, 240)),
-    "A family that comes back late is advised to keep none.",
+    result = verdict(pooled(3000, "Reused"), earlier=pools(240, 240, 240, 240))
+    assert result == finds(
+        usd=usd(Decimal("0.46") * (3000 - 300 - 600) / 3600), fix=[("…", 3600, 300)]
+    )
+
+
+def test_a_family_that_comes_back_late_is_advised_to_keep_none() -> None:
     # Every gap costs five starts: no keep-alive is worth it.
-    row(finds(fix=[("…", 3600, None)]), pooled(3000, "Reused"), earlier=pools(3000, 3000, 3000)),
-    "The last pool of a chain is shortened not removed.",
+    result = verdict(pooled(3000, "Reused"), earlier=pools(3000, 3000, 3000))
+    assert result == finds(fix=[("…", 3600, None)])
+
+
+def test_the_last_pool_of_a_chain_is_shortened_not_removed() -> None:
     # Its own gap never ended; the gaps before it were 4 minutes.
-    row(finds(usd=usd(Decimal("0.46") * (3600 - 300) / 3600), fix=[("…", 3600, 300)]), pooled(3600),
-        earlier=pools(240, 240, 240)),
-    "A keep alive that fits the family's gaps is clear.",
+    result = verdict(pooled(3600), earlier=pools(240, 240, 240))
+    assert result == finds(usd=usd(Decimal("0.46") * (3600 - 300) / 3600), fix=[("…", 3600, 300)])
+
+
+def test_a_keep_alive_that_fits_the_familys_gaps_is_clear() -> None:
     # Five minutes for gaps of four: the last one runs out, as it must.
-    row(FOUND, pooled(300, warm_pool=WarmPool("Terminated", 300, Decimal(300)))),
-    row(CLEAR, pooled(300, warm_pool=WarmPool("Terminated", 300, Decimal(300))), earlier=pools(240,
-        240, 240)),
-    "A pool that still grows is unknown. It is judged once its seconds are final.",
-    row("unknown: pool_not_settled", pooled(status="Available")),
-    row("unknown: pool_not_settled", pooled(status="InUse")),
-    row("unknown: pool_not_settled", pooled(status="SomethingNew")),
-    "What the answer does not say is unknown.",
+    assert verdict(pooled(300, warm_pool=WarmPool("Terminated", 300, Decimal(300)))) == FOUND
+    result = verdict(
+        pooled(300, warm_pool=WarmPool("Terminated", 300, Decimal(300))),
+        earlier=pools(240, 240, 240),
+    )
+    assert result == CLEAR
+
+
+def test_a_pool_that_still_grows_is_unknown() -> None:
+    """It is judged once its seconds are final."""
+    assert verdict(pooled(status="Available")) == cannot_judge("pool_not_settled")
+    assert verdict(pooled(status="InUse")) == cannot_judge("pool_not_settled")
+    assert verdict(pooled(status="SomethingNew")) == cannot_judge("pool_not_settled")
+
+
+def test_what_the_answer_does_not_say_is_unknown() -> None:
     # Whether there was a pool, how long it stayed, how long a download takes.
-    row("unknown: pool_status_missing", pooled(None, None)),
-    row("unknown: retained_missing", pooled(None)),
-    row("unknown: phases_missing", pooled(phases=(Phase("Running", START, Decimal(3600),
-        billed=True),))),
-    row("unknown: phases_missing", pooled(phases=())),
-    row("unknown: phases_missing", pooled(phases=(Phase("Downloading", START, None, billed=True),
-        ))),
-    "Without a pool of its own it says nothing.",
-    row("not applicable: …no warm pool…", pooled(warm_pool=None)),
-    row("not applicable: …prepaid…", pooled(purchase=Purchase.TRAINING_PLAN)),
-    row("not applicable: …processing…", pooled(kind=JobKind.PROCESSING)),
-    "The advised job gets no advice back. Without the parameter there is no pool.",
-    row(finds(fix=[None]), pooled()),
-    row("not applicable: …no warm pool…", replace(pooled(), warm_pool=None)),
-    "A pool without a known type has no figure. It does not raise.",
-    row(finds("…unknown instances…", usd=None), pooled(groups=())),
-    "A pool that nobody says was asked for has no parameter. There is nothing known to remove.",
-    row(finds(fix=[]), pooled(warm_pool=WarmPool("Terminated", None, Decimal(3600)))),
-    "Runs on other instances say nothing of this pool. They cannot take it over.",
-    row(finds(fix=[None]), pooled(3600),
-        earlier=[replace(run, instance_type="ml.m5.large") for run in pools(240, 240, 240)]),
-)  # fmt: skip
+    assert verdict(pooled(None, None)) == cannot_judge("pool_status_missing")
+    assert verdict(pooled(None)) == cannot_judge("retained_missing")
+    result = verdict(pooled(phases=(Phase("Running", START, Decimal(3600), billed=True),)))
+    assert result == cannot_judge("phases_missing")
+    assert verdict(pooled(phases=())) == cannot_judge("phases_missing")
+    result = verdict(pooled(phases=(Phase("Downloading", START, None, billed=True),)))
+    assert result == cannot_judge("phases_missing")
+
+
+def test_without_a_pool_of_its_own_it_says_nothing() -> None:
+    assert verdict(pooled(warm_pool=None)) == does_not_apply("…no warm pool…")
+    assert verdict(pooled(purchase=Purchase.TRAINING_PLAN)) == does_not_apply("…prepaid…")
+    assert verdict(pooled(kind=JobKind.PROCESSING)) == does_not_apply("…processing…")
+
+
+def test_the_advised_job_gets_no_advice_back() -> None:
+    """Without the parameter there is no pool."""
+    assert verdict(pooled()) == finds(fix=[None])
+    assert verdict(replace(pooled(), warm_pool=None)) == does_not_apply("…no warm pool…")
+
+
+def test_a_pool_without_a_known_type_has_no_figure() -> None:
+    """It does not raise."""
+    assert verdict(pooled(groups=())) == finds("…unknown instances…", usd=None)
+
+
+def test_a_pool_that_nobody_says_was_asked_for_has_no_parameter() -> None:
+    """There is nothing known to remove."""
+    assert verdict(pooled(warm_pool=WarmPool("Terminated", None, Decimal(3600)))) == finds(fix=[])
+
+
+def test_runs_on_other_instances_say_nothing_of_this_pool() -> None:
+    """They cannot take it over."""
+    result = verdict(
+        pooled(3600),
+        earlier=[replace(run, instance_type="ml.m5.large") for run in pools(240, 240, 240)],
+    )
+    assert result == finds(fix=[None])
 
 
 @pytest.mark.parametrize("status", ["Reused", "Terminated"])

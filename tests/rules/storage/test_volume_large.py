@@ -1,23 +1,30 @@
 from decimal import Decimal
+from functools import partial
 
 from tests.fakes.planned import asked
-from tests.fakes.rule_cases import CLEAR, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "volume-large"
 DAY = {"StoppingCondition.MaxRuntimeInSeconds": 86_400}
 SIZE = "ResourceConfig.VolumeSizeInGB"
 
 
-test_cases = cases(
-    RULE,
-    "Ten dollars are not worth a line.",
+verdict = partial(asked, RULE)
+
+
+def test_ten_dollars_are_not_worth_a_line() -> None:
     # 2,000 GB are $9.03; and cheap volumes beside dear instances are as they should be.
-    row(CLEAR, DAY | {SIZE: 2000}),
-    row(CLEAR, DAY | {SIZE: 3000, "ResourceConfig.InstanceType": "ml.m5.4xlarge"}),
-    "Without a price it is not judged. The region is not known.",
-    row("unknown: …", DAY | {SIZE: 8000}, region=None),
-    "Volumes that cost more than the instances are found.",
+    assert verdict(DAY | {SIZE: 2000}) == CLEAR
+    assert verdict(DAY | {SIZE: 3000, "ResourceConfig.InstanceType": "ml.m5.4xlarge"}) == CLEAR
+
+
+def test_without_a_price_it_is_not_judged() -> None:
+    """The region is not known."""
+    assert verdict(DAY | {SIZE: 8000}, region=None) == cannot_judge("…")
+
+
+def test_volumes_that_cost_more_than_the_instances_are_found() -> None:
     # 8,000 GB for a day of May at $0.14 a month: $36.13, beside $5.52.
-    row(finds("…$36.13…$5.52…", evidence={"volumes_usd": Decimal("36.13")}), DAY | {SIZE: 8000}),
-    ask=asked,
-)  # fmt: skip
+    assert verdict(DAY | {SIZE: 8000}) == finds(
+        "…$36.13…$5.52…", evidence={"volumes_usd": Decimal("36.13")}
+    )

@@ -1,4 +1,5 @@
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from sageaudit.domain.usage.measurements import Metric
 from sageaudit.structs import replace
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import START, TYPES, FixedPrices, known, phases, ran, series, usage
-from tests.fakes.judging import unknown
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
+from tests.fakes.judging import answer, unknown
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later, lines
 
 RULE = "volume-oversized"
 COPIED = InputChannel("train", DataSource.S3, "File", "FullyReplicated")
@@ -38,84 +39,185 @@ def filled(on: Job, percent: float, minutes: int = 120) -> Any:
     return usage(on, series(Metric.DISK, [percent] * minutes, start=known(begun)))
 
 
-test_cases = cases(
-    RULE,
-    "A volume far larger than its use is found. 10% of 400 GB are 40: twice that holds it.",
-    row(finds("At most 10.0% of each 400 GB volume was used on 1 x ml.m5.xlarge.",
-        builder="possible", caution="Its data is streamed…",
-        fix=[("ResourceConfig.VolumeSizeInGB", 400, 80)]), trains(400), filled(10)),
-    "Streamed data need no room. They never lie on the volume.",
-    row(finds(fix=[80]), trains(400, channels=(InputChannel("train", DataSource.S3, "Pipe", None),
-        )), filled(10)),
-    "A download cannot bring more than the network carries.",
+verdict = partial(answer, RULE)
+
+
+def test_a_volume_far_larger_than_its_use_is_found() -> None:
+    """10% of 400 GB are 40: twice that holds it."""
+    assert verdict(trains(400), filled(10)) == finds(
+        "At most 10.0% of each 400 GB volume was used on 1 x ml.m5.xlarge.",
+        builder="possible",
+        caution="Its data is streamed…",
+        fix=[("ResourceConfig.VolumeSizeInGB", 400, 80)],
+    )
+
+
+def test_streamed_data_need_no_room() -> None:
+    """They never lie on the volume."""
+    result = verdict(
+        trains(400, channels=(InputChannel("train", DataSource.S3, "Pipe", None),)), filled(10)
+    )
+    assert result == finds(fix=[80])
+
+
+def test_a_download_cannot_bring_more_than_the_network_carries() -> None:
     # A minute at 10 Gbit/s are 75 GB, and twice 2% of 1,000 GB are 40: 115 GB are surely enough.
     # 1,000 GB cost 2 h 1 min / 744 h x $0.14 = $0.3795 of $0.8434.
-    row(finds("At most 2.0% of each 1000 GB volume was used on 1 x ml.m5.xlarge.",
-        fix=[("ResourceConfig.VolumeSizeInGB", 1000, 115)], usd="0.335840", builder="possible",
-        span=("0.335840", "0.364301"), evidence={"copied_at_most_gb": 75},
-        caution="The download can have brought 75 GB at most…Under 334 GB a gp2 volume reads…"),
-        copies(1000, 60), filled(2)),
-    row(finds(fix=[115]), copies(1000, 60, channels=(STREAMED, COPIED)), filled(2)),
-    "16 TB for ten hours of a large instance.",
+    assert verdict(copies(1000, 60), filled(2)) == finds(
+        "At most 2.0% of each 1000 GB volume was used on 1 x ml.m5.xlarge.",
+        fix=[("ResourceConfig.VolumeSizeInGB", 1000, 115)],
+        usd="0.335840",
+        builder="possible",
+        span=("0.335840", "0.364301"),
+        evidence={"copied_at_most_gb": 75},
+        caution="The download can have brought 75 GB at most…Under 334 GB a gp2 volume reads…",
+    )
+    assert verdict(copies(1000, 60, channels=(STREAMED, COPIED)), filled(2)) == finds(fix=[115])
+
+
+def test_16_tb_for_ten_hours_of_a_large_instance() -> None:
     # 16,384 GB x 10.5 h / 744 h x $0.14 = $32.37; half an hour at 10 Gbit/s are 2,250 GB at most.
-    row(finds(fix=[2414], usd="27.602016"), copies(16384, 1800, 36000), filled(0.5, 600)),
-    "What its download may have filled is not called unused.",
+    result = verdict(copies(16384, 1800, 36000), filled(0.5, 600))
+    assert result == finds(fix=[2414], usd="27.602016")
+
+
+def test_what_its_download_may_have_filled_is_not_called_unused() -> None:
     # 13 minutes at 10 Gbit/s are 975 GB.
-    row("not applicable: its download may have brought up to 975 GB", copies(1000, 780), filled(2)),
-    row(CLEAR, copies(1000, 60), filled(35.1)),
-    "Each attempt has a volume of its own. The longest download decides, charged or not.",
-    row(finds(fix=[190]), copies(1000, 60, phases=(*phases(("Downloading", 60)),
-        Phase("Downloading", START, Decimal(120), billed=False, repeated=True),
-        *phases(("Training", 7200)))), filled(2)),
-    "Copied data are looked at where the volumes are a fifth of the bill.",
+    assert verdict(copies(1000, 780), filled(2)) == does_not_apply(
+        "its download may have brought up to 975 GB"
+    )
+    assert verdict(copies(1000, 60), filled(35.1)) == CLEAR
+
+
+def test_each_attempt_has_a_volume_of_its_own() -> None:
+    """The longest download decides, charged or not."""
+    result = verdict(
+        copies(
+            1000,
+            60,
+            phases=(
+                *phases(("Downloading", 60)),
+                Phase("Downloading", START, Decimal(120), billed=False, repeated=True),
+                *phases(("Training", 7200)),
+            ),
+        ),
+        filled(2),
+    )
+    assert result == finds(fix=[190])
+
+
+def test_copied_data_are_looked_at_where_the_volumes_are_a_fifth_of_the_bill() -> None:
     # 300 GB are 19.7% and 310 GB are 20.2% of what is paid.
-    row("not applicable: its data is copied to its volumes, which are 19.7% of the bill",
-        copies(300, 60), filled(1)),
-    row(FOUND, copies(310, 60), filled(1), limits={"from_usd": 0}),
-    "What a download can have brought is not always known.",
-    row("unknown: copy_unknown", copies(1000, 60, phases=phases(("Training", 7260))), filled(2)),
-    row("unknown: copy_unknown", copies(1000, 60, phases=(Phase("Downloading", START, None,
-        billed=True), *phases(("Training", 7200)))), filled(2)),
-    row("unknown: copy_unknown", copies(1000, 60), filled(2), on=Market({"ml.m5.xlarge":
-        replace(TYPES["ml.m5.xlarge"], network_gbps=None)}, FixedPrices())),
-    "Without a metric it is not known.",
-    row("unknown: metric_missing", copies(1000, 60), lines(series(Metric.CPU, [200] * 120))),
-    "What the code fetches itself, or a processing job copies, has no bound: silent.",
-    row("not applicable: how much data is on its volume…", trains(400, channels=()), filled(10)),
-    row("not applicable: how much data is on its volume…", ran(3600, kind=JobKind.PROCESSING,
-        phases=batch_job(JobKind.PROCESSING, 60).phases, volume_gb=400,
-        channels=(InputChannel("in", DataSource.S3, None, None),)), filled(10, 60)),
-    "No volume under 30 GB is advised.",
+    assert verdict(copies(300, 60), filled(1)) == does_not_apply(
+        "its data is copied to its volumes, which are 19.7% of the bill"
+    )
+    assert verdict(copies(310, 60), filled(1), limits={"from_usd": 0}) == FOUND
+
+
+def test_what_a_download_can_have_brought_is_not_always_known() -> None:
+    result = verdict(copies(1000, 60, phases=phases(("Training", 7260))), filled(2))
+    assert result == cannot_judge("copy_unknown")
+    result = verdict(
+        copies(
+            1000,
+            60,
+            phases=(Phase("Downloading", START, None, billed=True), *phases(("Training", 7200))),
+        ),
+        filled(2),
+    )
+    assert result == cannot_judge("copy_unknown")
+    result = verdict(
+        copies(1000, 60),
+        filled(2),
+        on=Market(
+            {"ml.m5.xlarge": replace(TYPES["ml.m5.xlarge"], network_gbps=None)}, FixedPrices()
+        ),
+    )
+    assert result == cannot_judge("copy_unknown")
+
+
+def test_without_a_metric_it_is_not_known() -> None:
+    result = verdict(copies(1000, 60), lines(series(Metric.CPU, [200] * 120)))
+    assert result == cannot_judge("metric_missing")
+
+
+def test_what_the_code_fetches_itself_or_a_processing_job_copies_has_no_bound_silent() -> None:
+    assert verdict(trains(400, channels=()), filled(10)) == does_not_apply(
+        "how much data is on its volume…"
+    )
+    result = verdict(
+        ran(
+            3600,
+            kind=JobKind.PROCESSING,
+            phases=batch_job(JobKind.PROCESSING, 60).phases,
+            volume_gb=400,
+            channels=(InputChannel("in", DataSource.S3, None, None),),
+        ),
+        filled(10, 60),
+    )
+    assert result == does_not_apply("how much data is on its volume…")
+
+
+def test_no_volume_under_30_gb_is_advised() -> None:
     # The metric is near 0 in real data; the advised size is then not a large one.
-    row(finds(fix=[30]), trains(400), filled(0.01)),
-    "Exactly 30 GB are not large. 31 GB are, by a little.",
-    row("not applicable: …30 GB…", trains(30), filled(1)),
-    row(FOUND, trains(31), filled(1), limits={"from_usd": 0}),
-    "A few cents are not spoken of.",
+    assert verdict(trains(400), filled(0.01)) == finds(fix=[30])
+
+
+def test_exactly_30_gb_are_not_large() -> None:
+    """31 GB are, by a little."""
+    assert verdict(trains(30), filled(1)) == does_not_apply("…30 GB…")
+    assert verdict(trains(31), filled(1), limits={"from_usd": 0}) == FOUND
+
+
+def test_a_few_cents_are_not_spoken_of() -> None:
     # Two hours of 370 GB too many are 370 x 2 / 744 x $0.14 = $0.14; of 200 GB, 8 cents.
-    row(FOUND, trains(400), filled(1)),
-    row(CLEAR, trains(230), filled(1)),
-    "Exactly 35 percent is little and more is not. 35% of 400 GB: twice 140 are 280.",
-    row(finds(fix=[280]), trains(400), filled(35), limits={"from_usd": 0.0}),
-    row(CLEAR, trains(400), filled(35.1)),
-    "The advised volume is large no more. Its use is half of it then.",
-    row(CLEAR, trains(80), filled(50)),
-    "A size that saves nothing is not advised. When the policy asks for much headroom.",
-    row(CLEAR, trains(100), filled(30), limits={"times_the_peak": 4}),
-    "The fullest host decides. All hosts get the same size.",
-    row(CLEAR, trains(400, groups=(InstanceGroup("ml.m5.xlarge", 2),)), lines(series(Metric.DISK,
-        [1] * 120, host="train/algo-1"), series(Metric.DISK, [1] * 119 + [50],
-        host="train/algo-2"))),
-    "Volumes that nobody pays are not its concern. No saving there.",
-    row("not applicable: …NVMe…", trains(400, groups=(InstanceGroup("ml.g5.2xlarge", 1),)),
-        filled(10)),
-    row("not applicable: …built-in Debugger rule…", trains(400, free="built-in Debugger rule"),
-        filled(10)),
-    row("not applicable: …prepaid…", trains(400, purchase=Purchase.TRAINING_PLAN), filled(10)),
-    row("not applicable: …serverless…", trains(400, purchase=Purchase.SERVERLESS), filled(10)),
-    "The saving is the difference of two volumes. 320 GB x 2 h / 744 h x $0.14.",
-    row(finds(alone="0.120430", severity="low"), trains(400), filled(10)),
-)  # fmt: skip
+    assert verdict(trains(400), filled(1)) == FOUND
+    assert verdict(trains(230), filled(1)) == CLEAR
+
+
+def test_exactly_35_percent_is_little_and_more_is_not() -> None:
+    """35% of 400 GB: twice 140 are 280."""
+    assert verdict(trains(400), filled(35), limits={"from_usd": 0.0}) == finds(fix=[280])
+    assert verdict(trains(400), filled(35.1)) == CLEAR
+
+
+def test_the_advised_volume_is_large_no_more() -> None:
+    """Its use is half of it then."""
+    assert verdict(trains(80), filled(50)) == CLEAR
+
+
+def test_a_size_that_saves_nothing_is_not_advised() -> None:
+    """When the policy asks for much headroom."""
+    assert verdict(trains(100), filled(30), limits={"times_the_peak": 4}) == CLEAR
+
+
+def test_the_fullest_host_decides() -> None:
+    """All hosts get the same size."""
+    result = verdict(
+        trains(400, groups=(InstanceGroup("ml.m5.xlarge", 2),)),
+        lines(
+            series(Metric.DISK, [1] * 120, host="train/algo-1"),
+            series(Metric.DISK, [1] * 119 + [50], host="train/algo-2"),
+        ),
+    )
+    assert result == CLEAR
+
+
+def test_volumes_that_nobody_pays_are_not_its_concern() -> None:
+    """No saving there."""
+    result = verdict(trains(400, groups=(InstanceGroup("ml.g5.2xlarge", 1),)), filled(10))
+    assert result == does_not_apply("…NVMe…")
+    result = verdict(trains(400, free="built-in Debugger rule"), filled(10))
+    assert result == does_not_apply("…built-in Debugger rule…")
+    result = verdict(trains(400, purchase=Purchase.TRAINING_PLAN), filled(10))
+    assert result == does_not_apply("…prepaid…")
+    result = verdict(trains(400, purchase=Purchase.SERVERLESS), filled(10))
+    assert result == does_not_apply("…serverless…")
+
+
+def test_the_saving_is_the_difference_of_two_volumes() -> None:
+    """320 GB x 2 h / 744 h x $0.14."""
+    assert verdict(trains(400), filled(10)) == finds(alone="0.120430", severity="low")
 
 
 @pytest.mark.parametrize(

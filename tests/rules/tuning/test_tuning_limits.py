@@ -1,9 +1,10 @@
 from decimal import Decimal
+from functools import partial
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.forecast import Cost, RunLimit
 from tests.fakes.planned import LATER, asked
-from tests.fakes.rule_cases import CLEAR, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "tuning-limits"
 TUNING = JobKind.TUNING
@@ -15,18 +16,29 @@ def trial(usd: int) -> Cost:
     return Cost(RunLimit(Decimal(3600)), Decimal(usd), hourly_usd=Decimal(1))
 
 
-test_cases = cases(
-    RULE,
-    "All trials together are priced. Eight at $126 are $1,008; at $125 exactly $1,000.",
-    row(finds("…$1,008…"), kind=TUNING, trials=[trial(126)]),
-    row(CLEAR, kind=TUNING, trials=[trial(125)]),
-    "The time of the search is a limit too. Two at a time for an hour cost $2.",
-    row(CLEAR, {f"{LIMITS}.MaxRuntimeInSeconds": 3600}, kind=TUNING, trials=[trial(126)]),
-    "A search without any limit is found. Grid search ends by itself.",
-    row(finds("…limited…"), {f"{LIMITS}.MaxNumberOfTrainingJobs": None}, kind=TUNING,
-        trials=[trial(1)]),
-    "A number that is known later is not judged. And neither is a trial without a price.",
-    row("unknown: …", {f"{LIMITS}.MaxNumberOfTrainingJobs": LATER}, kind=TUNING, trials=[trial(1)]),
-    row("unknown: …", kind=TUNING),
-    ask=asked,
-)  # fmt: skip
+verdict = partial(asked, RULE)
+
+
+def test_all_trials_together_are_priced() -> None:
+    """Eight at $126 are $1,008; at $125 exactly $1,000."""
+    assert verdict(kind=TUNING, trials=[trial(126)]) == finds("…$1,008…")
+    assert verdict(kind=TUNING, trials=[trial(125)]) == CLEAR
+
+
+def test_the_time_of_the_search_is_a_limit_too() -> None:
+    """Two at a time for an hour cost $2."""
+    result = verdict({f"{LIMITS}.MaxRuntimeInSeconds": 3600}, kind=TUNING, trials=[trial(126)])
+    assert result == CLEAR
+
+
+def test_a_search_without_any_limit_is_found() -> None:
+    """Grid search ends by itself."""
+    result = verdict({f"{LIMITS}.MaxNumberOfTrainingJobs": None}, kind=TUNING, trials=[trial(1)])
+    assert result == finds("…limited…")
+
+
+def test_a_number_that_is_known_later_is_not_judged() -> None:
+    """And neither is a trial without a price."""
+    result = verdict({f"{LIMITS}.MaxNumberOfTrainingJobs": LATER}, kind=TUNING, trials=[trial(1)])
+    assert result == cannot_judge("…")
+    assert verdict(kind=TUNING) == cannot_judge("…")

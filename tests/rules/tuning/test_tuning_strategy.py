@@ -1,9 +1,11 @@
+from functools import partial
+
 import pytest
 
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.finding import Clear
 from tests.fakes.families import trial
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 from tests.fakes.tuning import asked, found_in, judged, tuning_job
 
 RULE = "tuning-strategy"
@@ -15,53 +17,89 @@ def ran(count: int) -> list[Trial]:
     return [trial(number, "0.9") for number in range(count)]
 
 
-test_cases = cases(
-    RULE,
-    "Random search in few rounds is what it is for.",
+verdict = partial(asked, RULE)
+
+
+def test_random_search_in_few_rounds_is_what_it_is_for() -> None:
     # Ten rounds are enough to learn from, nine are not; nor are 19 trials.
-    row(FOUND, ran(20), tuning_job(strategy="Random", max_parallel=2)),
-    row(CLEAR, ran(20), tuning_job(strategy="Random", max_parallel=3)),
-    row(CLEAR, ran(19), tuning_job(strategy="Random", max_parallel=1)),
-    "Three rounds are enough for Bayesian.",
+    assert verdict(ran(20), tuning_job(strategy="Random", max_parallel=2)) == FOUND
+    assert verdict(ran(20), tuning_job(strategy="Random", max_parallel=3)) == CLEAR
+    assert verdict(ran(19), tuning_job(strategy="Random", max_parallel=1)) == CLEAR
+
+
+def test_three_rounds_are_enough_for_bayesian() -> None:
     # 15 trials by 5 are clear, by 6 are not; under 10 trials it is a test.
-    row(CLEAR, ran(15), tuning_job(max_parallel=5)),
-    row(FOUND, ran(15), tuning_job(max_parallel=6)),
-    row(FOUND, ran(10), tuning_job(max_parallel=10)),
-    row(CLEAR, ran(9), tuning_job(max_parallel=9)),
-    "A policy of few rounds is not turned back either.",
+    assert verdict(ran(15), tuning_job(max_parallel=5)) == CLEAR
+    assert verdict(ran(15), tuning_job(max_parallel=6)) == FOUND
+    assert verdict(ran(10), tuning_job(max_parallel=10)) == FOUND
+    assert verdict(ran(9), tuning_job(max_parallel=9)) == CLEAR
+
+
+def test_a_policy_of_few_rounds_is_not_turned_back_either() -> None:
     # Random in one round is found then; the advice still leaves Bayesian three.
-    row(finds(fix=["Bayesian", 6]), ran(20), tuning_job(strategy="Random", max_parallel=20),
-        limits={"rounds_from": 1.0}),
-    row(CLEAR, ran(20), tuning_job(max_parallel=6), limits={"rounds_from": 1.0}),
-    "Hyperband is clear. It learns, and stops early.",
-    row(CLEAR, ran(40), tuning_job(strategy="Hyperband", max_parallel=40)),
-    "What is not known is unknown.",
-    row("unknown: tuning_unread", ran(30), None),
-    row("unknown: strategy_unknown", ran(30), tuning_job(strategy=None)),
-    row("unknown: limits_missing", ran(30), tuning_job(max_parallel=None)),
-    "Without trials there is nothing to judge. A tuning job that launched none.",
-    row(CLEAR, [], tuning_job(strategy="Grid")),
-    row(CLEAR, [], tuning_job(strategy="Random")),
-    row(CLEAR, [], tuning_job(strategy="Bayesian")),
-    "A sequential random search is found. 30 trials, 2 at a time: 15 rounds.",
-    row(finds("Random search ran 30 trials in 15 rounds and learnt from none.",
-        fix=[(f"{CONFIG}.Strategy", "Random", "Bayesian")], ways=[]), ran(30),
-        tuning_job(strategy="Random", max_parallel=2)),
-    "It has no dollars. How many trials fewer is not known in advance.",
-    row(finds(bucket="possible", usd=None, severity="info", caution="…."), ran(30),
-        tuning_job(strategy="Random")),
-    "A wide Bayesian search is found. 20 trials, 10 at a time.",
-    row(finds("Bayesian search ran 20 trials, 10 in parallel: it had only 2.0 rounds to learn "
-        "from.", fix=[(f"{CONFIG}.ResourceLimits.MaxParallelTrainingJobs", 10, 2)], ways=[]),
-        ran(20), tuning_job(max_parallel=10)),
-    "A large grid is found. It had no limit of its own, which another strategy needs.",
-    row(finds("Grid search ran 20 trials and learnt from none.", fix=[(f"{CONFIG}.Strategy", "Grid",
-        "Bayesian"), (f"{CONFIG}.ResourceLimits.MaxNumberOfTrainingJobs", None, 20),
-        (f"{CONFIG}.ResourceLimits.MaxParallelTrainingJobs", 10, 2)]), ran(20),
-        tuning_job(strategy="Grid", max_jobs=None, max_parallel=10)),
-    row(CLEAR, ran(19), tuning_job(strategy="Grid", max_jobs=None, max_parallel=10)),
-    ask=asked,
-)  # fmt: skip
+    result = verdict(
+        ran(20), tuning_job(strategy="Random", max_parallel=20), limits={"rounds_from": 1.0}
+    )
+    assert result == finds(fix=["Bayesian", 6])
+    assert verdict(ran(20), tuning_job(max_parallel=6), limits={"rounds_from": 1.0}) == CLEAR
+
+
+def test_hyperband_is_clear() -> None:
+    """It learns, and stops early."""
+    assert verdict(ran(40), tuning_job(strategy="Hyperband", max_parallel=40)) == CLEAR
+
+
+def test_what_is_not_known_is_unknown() -> None:
+    assert verdict(ran(30), None) == cannot_judge("tuning_unread")
+    assert verdict(ran(30), tuning_job(strategy=None)) == cannot_judge("strategy_unknown")
+    assert verdict(ran(30), tuning_job(max_parallel=None)) == cannot_judge("limits_missing")
+
+
+def test_without_trials_there_is_nothing_to_judge() -> None:
+    """A tuning job that launched none."""
+    assert verdict([], tuning_job(strategy="Grid")) == CLEAR
+    assert verdict([], tuning_job(strategy="Random")) == CLEAR
+    assert verdict([], tuning_job(strategy="Bayesian")) == CLEAR
+
+
+def test_a_sequential_random_search_is_found() -> None:
+    """30 trials, 2 at a time: 15 rounds."""
+    result = verdict(ran(30), tuning_job(strategy="Random", max_parallel=2))
+    assert result == finds(
+        "Random search ran 30 trials in 15 rounds and learnt from none.",
+        fix=[(f"{CONFIG}.Strategy", "Random", "Bayesian")],
+        ways=[],
+    )
+
+
+def test_it_has_no_dollars() -> None:
+    """How many trials fewer is not known in advance."""
+    assert verdict(ran(30), tuning_job(strategy="Random")) == finds(
+        bucket="possible", usd=None, severity="info", caution="…."
+    )
+
+
+def test_a_wide_bayesian_search_is_found() -> None:
+    """20 trials, 10 at a time."""
+    assert verdict(ran(20), tuning_job(max_parallel=10)) == finds(
+        "Bayesian search ran 20 trials, 10 in parallel: it had only 2.0 rounds to learn from.",
+        fix=[(f"{CONFIG}.ResourceLimits.MaxParallelTrainingJobs", 10, 2)],
+        ways=[],
+    )
+
+
+def test_a_large_grid_is_found() -> None:
+    """It had no limit of its own, which another strategy needs."""
+    result = verdict(ran(20), tuning_job(strategy="Grid", max_jobs=None, max_parallel=10))
+    assert result == finds(
+        "Grid search ran 20 trials and learnt from none.",
+        fix=[
+            (f"{CONFIG}.Strategy", "Grid", "Bayesian"),
+            (f"{CONFIG}.ResourceLimits.MaxNumberOfTrainingJobs", None, 20),
+            (f"{CONFIG}.ResourceLimits.MaxParallelTrainingJobs", 10, 2),
+        ],
+    )
+    assert verdict(ran(19), tuning_job(strategy="Grid", max_jobs=None, max_parallel=10)) == CLEAR
 
 
 @pytest.mark.parametrize(

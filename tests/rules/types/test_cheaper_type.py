@@ -1,4 +1,5 @@
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sageaudit.domain.audit.audit import Audit
@@ -14,8 +15,8 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job, run_summary
 from tests.fakes.families import earlier_run, run_fields
 from tests.fakes.jobs import HOURLY_USD, TYPES, flat, market, ran
-from tests.fakes.judging import outcome
-from tests.fakes.rule_cases import CLEAR, cases, even, finds, row
+from tests.fakes.judging import answer, outcome
+from tests.fakes.rule_cases import CLEAR, cannot_judge, does_not_apply, even, finds
 
 RULE = "cheaper-type"
 T4 = ran(3600, "ml.g4dn.4xlarge", volume_gb=0)
@@ -55,8 +56,9 @@ def tried(*stretches: tuple[str, int, str], count: int = 3, **facts: Any) -> lis
 
 ON_TODAYS = ("ml.g4dn.4xlarge", 3600, "1.505")
 HALF = ("ml.g4dn.2xlarge", 3600, "0.94")
-STEP = DearerStep("ml.g4dn.2xlarge", "ml.g4dn.xlarge", Decimal("0.94"), Decimal("1.1"), 1,
-    Purchase.ON_DEMAND)  # fmt: skip
+STEP = DearerStep(
+    "ml.g4dn.2xlarge", "ml.g4dn.xlarge", Decimal("0.94"), Decimal("1.1"), 1, Purchase.ON_DEMAND
+)
 ADVISED = tried(ON_TODAYS, count=1, advised_type="ml.g4dn.2xlarge")
 
 
@@ -71,122 +73,278 @@ M6I = replace(
 FULL_HALF = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 95.0, "memory": 90.0}
 
 
-test_cases = cases(
-    RULE,
-    "A well used GPU on too large a host is found.",
+verdict = partial(answer, RULE)
+
+
+def test_a_well_used_gpu_on_too_large_a_host_is_found() -> None:
     # 15% of 16 vCPUs are 2.9 with headroom, 10% of 64 GiB 7.7: 1.505 - 0.736.
     # the second best beside it
-    row(finds("ml.g4dn.xlarge is large enough for what 1 x ml.g4dn.4xlarge used over 1 h.",
-        usd="0.769000", builder="derived", caution="…Means of a minute hide short peaks…",
-        ways=[["ml.g4dn.2xlarge"]], fix=[("ResourceConfig.InstanceType", "ml.g4dn.4xlarge",
-        "ml.g4dn.xlarge")], evidence={"times_as_long": 1}), T4, even(60, **WELL_USED)),
-    "The type holds all that was used. At the line and just above it.",
+    assert verdict(T4, even(60, **WELL_USED)) == finds(
+        "ml.g4dn.xlarge is large enough for what 1 x ml.g4dn.4xlarge used over 1 h.",
+        usd="0.769000",
+        builder="derived",
+        caution="…Means of a minute hide short peaks…",
+        ways=[["ml.g4dn.2xlarge"]],
+        fix=[("ResourceConfig.InstanceType", "ml.g4dn.4xlarge", "ml.g4dn.xlarge")],
+        evidence={"times_as_long": 1},
+    )
+
+
+def test_the_type_holds_all_that_was_used() -> None:
+    """At the line and just above it."""
     # with a fifth above: 4.0 of 4 vCPUs, and 4.4, 1.09 times as long; 16 GiB of 16, and 16.1
-    row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED | {"cpu": 20.83, "memory": 10})),
-    row(finds(fix=["ml.g4dn.2xlarge"]), T4, even(60, **WELL_USED | {"cpu": 23, "memory": 10})),
-    row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED | {"cpu": 15, "memory": 20.83})),
-    row(finds(fix=["ml.g4dn.2xlarge"]), T4, even(60, **WELL_USED | {"cpu": 15, "memory": 21})),
-    "A full instance is clear. 95% of everything.",
-    row(CLEAR, T4, even(60, gpu=95, gpu_memory=95, cpu=95, memory=95)),
-    "What must shrink and was not recorded is unknown. Every cheaper T4 has less memory.",
-    row("unknown: not_recorded", T4, even(60, gpu=92, gpu_memory=80, cpu=15)),
-    "What does not shrink needs no metric at all.",
+    result = verdict(T4, even(60, **WELL_USED | {"cpu": 20.83, "memory": 10}))
+    assert result == finds(fix=["ml.g4dn.xlarge"])
+    result = verdict(T4, even(60, **WELL_USED | {"cpu": 23, "memory": 10}))
+    assert result == finds(fix=["ml.g4dn.2xlarge"])
+    result = verdict(T4, even(60, **WELL_USED | {"cpu": 15, "memory": 20.83}))
+    assert result == finds(fix=["ml.g4dn.xlarge"])
+    result = verdict(T4, even(60, **WELL_USED | {"cpu": 15, "memory": 21}))
+    assert result == finds(fix=["ml.g4dn.2xlarge"])
+
+
+def test_a_full_instance_is_clear() -> None:
+    """95% of everything."""
+    assert verdict(T4, even(60, gpu=95, gpu_memory=95, cpu=95, memory=95)) == CLEAR
+
+
+def test_what_must_shrink_and_was_not_recorded_is_unknown() -> None:
+    """Every cheaper T4 has less memory."""
+    assert verdict(T4, even(60, gpu=92, gpu_memory=80, cpu=15)) == cannot_judge("not_recorded")
+
+
+def test_what_does_not_shrink_needs_no_metric_at_all() -> None:
     # A type with as many vCPUs, GiB and GPUs that costs less by the hour.
-    row(finds("ml.m6i.2xlarge is large enough for what 1 x ml.m5.2xlarge used.", usd="0.060000"),
-        ran(3600, "ml.m5.2xlarge", volume_gb=0), on=M6I),
-    "The slow end is counted and the range shown.",
+    result = verdict(ran(3600, "ml.m5.2xlarge", volume_gb=0), on=M6I)
+    assert result == finds(
+        "ml.m6i.2xlarge is large enough for what 1 x ml.m5.2xlarge used.", usd="0.060000"
+    )
+
+
+def test_the_slow_end_is_counted_and_the_range_shown() -> None:
     # Four T4 at 20% on one: 4.89 less 1.6 times 0.736, or once.
-    row(finds(change=SetType("ml.g4dn.xlarge", Decimal("1.6")), best=SetType("ml.g4dn.xlarge",
-        Decimal(1))), ran(3600, "ml.g4dn.12xlarge", volume_gb=0), even(60, gpu=20, gpu_memory=5,
-        cpu=5, memory=5)),
-    "A type that is given stays. Prepaid, or one of several.",
-    row("not applicable: …prepaid…", replace(T4, purchase=Purchase.TRAINING_PLAN), even(60,
-        **WELL_USED)),
-    row("not applicable: …several types…", replace(T4, groups=(InstanceGroup("ml.g4dn.4xlarge", 1),
-        InstanceGroup("ml.m5.large", 1))), even(60, **WELL_USED)),
-    "Without a region there is no price and no answer.",
+    result = verdict(
+        ran(3600, "ml.g4dn.12xlarge", volume_gb=0), even(60, gpu=20, gpu_memory=5, cpu=5, memory=5)
+    )
+    assert result == finds(
+        change=SetType("ml.g4dn.xlarge", Decimal("1.6")), best=SetType("ml.g4dn.xlarge", Decimal(1))
+    )
+
+
+def test_a_type_that_is_given_stays() -> None:
+    """Prepaid, or one of several."""
+    result = verdict(replace(T4, purchase=Purchase.TRAINING_PLAN), even(60, **WELL_USED))
+    assert result == does_not_apply("…prepaid…")
+    result = verdict(
+        replace(T4, groups=(InstanceGroup("ml.g4dn.4xlarge", 1), InstanceGroup("ml.m5.large", 1))),
+        even(60, **WELL_USED),
+    )
+    assert result == does_not_apply("…several types…")
+
+
+def test_without_a_region_there_is_no_price_and_no_answer() -> None:
     # The reason is a reason, not a sentence about figures.
-    row("unknown: not_replayable: the region is not known, and so is no price",
-        replace(T4, region=None), even(60, **WELL_USED)),
-    "What the family's runs took on a type replaces the assumption.",
+    result = verdict(replace(T4, region=None), even(60, **WELL_USED))
+    assert result == cannot_judge("not_replayable: the region is not known, and so is no price")
+
+
+def test_what_the_familys_runs_took_on_a_type_replaces_the_assumption() -> None:
     # 1.505 - 1.5 x 0.736 is less than the 2xlarge saves (0.565); 1.505 - 1.3 x 0.7357 is 0.54859.
-    row(finds(fix=["ml.g4dn.2xlarge"]), T4, even(60, **WELL_USED),
-        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 5400, "1.104"))),
-    row(finds(usd="0.548590", change=SetType("ml.g4dn.xlarge", Decimal("1.3")), caution="The "
-        "family's runs took 1.30 times as long there (medians of 3 and 4 runs)."), T4,
+    result = verdict(
+        T4, even(60, **WELL_USED), earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 5400, "1.104"))
+    )
+    assert result == finds(fix=["ml.g4dn.2xlarge"])
+    result = verdict(
+        T4,
         even(60, **WELL_USED),
         on=market(hourly_usd={"ml.g4dn.4xlarge": "1.505", "ml.g4dn.xlarge": "0.7357"}),
-        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 4680, "0.9564"))),
-    "A type on which the runs were faster is counted as no faster. The data may have been less.",
-    row(finds(usd="0.769000", change=SetType("ml.g4dn.xlarge"), best=SetType("ml.g4dn.xlarge",
-        Decimal("0.5"))), T4, even(60, **WELL_USED),
-        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 1800, "0.368"))),
-    "A type that is dearer by the hour and was cheaper by the run is worth a trial.",
+        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 4680, "0.9564")),
+    )
+    assert result == finds(
+        usd="0.548590",
+        change=SetType("ml.g4dn.xlarge", Decimal("1.3")),
+        caution="The family's runs took 1.30 times as long there (medians of 3 and 4 runs).",
+    )
+
+
+def test_a_type_on_which_the_runs_were_faster_is_counted_as_no_faster() -> None:
+    """The data may have been less."""
+    result = verdict(
+        T4, even(60, **WELL_USED), earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 1800, "0.368"))
+    )
+    assert result == finds(
+        usd="0.769000",
+        change=SetType("ml.g4dn.xlarge"),
+        best=SetType("ml.g4dn.xlarge", Decimal("0.5")),
+    )
+
+
+def test_a_type_that_is_dearer_by_the_hour_and_was_cheaper_by_the_run_is_worth_a_trial() -> None:
     # a third of the time at twice the price: 0.94 - 1.505 / 3
-    row(finds("Runs of its family cost less on ml.g4dn.4xlarge than on ml.g4dn.2xlarge.",
-        bucket="possible", usd="0.438333", change=SetType("ml.g4dn.4xlarge", Decimal(1) / 3,
-        trial=True), caution="The family's runs took 0.33 times as long there (medians of 3 and 4 "
-        "runs). They cost $0.50, not $0.94; the data may differ."), T4_HALF,
-        even(60, **FULL_HALF), earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"),
-        ("ml.g4dn.4xlarge", 1200, "0.5017"))),
-    "So is the way back to an old generation, where the runs fit and cost less.",
-    row(finds(bucket="possible", usd="0.438333", fix=["ml.g4dn.4xlarge"]), T4_HALF,
-        even(60, **FULL_HALF), earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"),
-        ("ml.g4dn.4xlarge", 1200, "0.5017")), on=replace(market(), types={**TYPES,
-        "ml.g4dn.4xlarge": replace(TYPES["ml.g4dn.4xlarge"], legacy=True)})),
-    "It is said beside a certain saving. 0.46 less 0.92 / 3, and less 0.40.",
-    row(finds(fix=["ml.m6i.2xlarge"], usd="0.060000", caution="…Going back to ml.m5.4xlarge is "
-        "worth a trial (about $0.15 a run). The family's runs took 0.33 times as long there "
-        "(medians of 3 and 4 runs). They cost $0.31, not $0.46; the data may differ."),
-        ran(3600, "ml.m5.2xlarge", volume_gb=0), even(60, cpu=50, memory=50),
+    result = verdict(
+        T4_HALF,
+        even(60, **FULL_HALF),
+        earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 1200, "0.5017")),
+    )
+    assert result == finds(
+        "Runs of its family cost less on ml.g4dn.4xlarge than on ml.g4dn.2xlarge.",
+        bucket="possible",
+        usd="0.438333",
+        change=SetType("ml.g4dn.4xlarge", Decimal(1) / 3, trial=True),
+        caution="The family's runs took 0.33 times as long there (medians of 3 and 4 "
+        "runs). They cost $0.50, not $0.94; the data may differ.",
+    )
+
+
+def test_so_is_the_way_back_to_an_old_generation_where_the_runs_fit_and_cost_less() -> None:
+    result = verdict(
+        T4_HALF,
+        even(60, **FULL_HALF),
+        earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 1200, "0.5017")),
+        on=replace(
+            market(),
+            types={**TYPES, "ml.g4dn.4xlarge": replace(TYPES["ml.g4dn.4xlarge"], legacy=True)},
+        ),
+    )
+    assert result == finds(bucket="possible", usd="0.438333", fix=["ml.g4dn.4xlarge"])
+
+
+def test_it_is_said_beside_a_certain_saving() -> None:
+    """0.46 less 0.92 / 3, and less 0.40."""
+    result = verdict(
+        ran(3600, "ml.m5.2xlarge", volume_gb=0),
+        even(60, cpu=50, memory=50),
         earlier=tried(("ml.m5.2xlarge", 3600, "0.46"), ("ml.m5.4xlarge", 1200, "0.3067")),
-        on=M6I),
-    "Too few runs, or unlike ones, are no measure. Two; on spot; on two hosts; of another kind.",
-    row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED),
-        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 7000, "1.431"), count=2)),
-    *(row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED),
-        earlier=[*tried(ON_TODAYS), *tried(("ml.g4dn.xlarge", 7000, "1.431"), **unlike)])
-        for unlike in ({"purchase": Purchase.SPOT}, {"instance_count": 2}, {"kind": "processing"},
-            {"status": "Stopped"})),
-    "Runs of the same settings go first, where they are enough on both types.",
-    row(finds(change=SetType("ml.g4dn.xlarge", Decimal("1.1"))), replace(T4, fingerprint="same"),
-        even(60, **WELL_USED), earlier=[*tried(ON_TODAYS, ("ml.g4dn.xlarge", 3960, "0.8096"),
-        fingerprint="same"), *tried(("ml.g4dn.xlarge", 7000, "1.431"), fingerprint="other")]),
-    "The type that the family was advised is kept while it saves nearly as much.",
+        on=M6I,
+    )
+    assert result == finds(
+        fix=["ml.m6i.2xlarge"],
+        usd="0.060000",
+        caution="…Going back to ml.m5.4xlarge is "
+        "worth a trial (about $0.15 a run). The family's runs took 0.33 times as long there "
+        "(medians of 3 and 4 runs). They cost $0.31, not $0.46; the data may differ.",
+    )
+
+
+def test_too_few_runs_or_unlike_ones_are_no_measure() -> None:
+    """Two; on spot; on two hosts; of another kind."""
+    result = verdict(
+        T4,
+        even(60, **WELL_USED),
+        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 7000, "1.431"), count=2),
+    )
+    assert result == finds(fix=["ml.g4dn.xlarge"])
+    for unlike in (
+        {"purchase": Purchase.SPOT},
+        {"instance_count": 2},
+        {"kind": "processing"},
+        {"status": "Stopped"},
+    ):
+        result = verdict(
+            T4,
+            even(60, **WELL_USED),
+            earlier=[*tried(ON_TODAYS), *tried(("ml.g4dn.xlarge", 7000, "1.431"), **unlike)],
+        )
+        assert result == finds(fix=["ml.g4dn.xlarge"])
+
+
+def test_runs_of_the_same_settings_go_first_where_they_are_enough_on_both_types() -> None:
+    result = verdict(
+        replace(T4, fingerprint="same"),
+        even(60, **WELL_USED),
+        earlier=[
+            *tried(ON_TODAYS, ("ml.g4dn.xlarge", 3960, "0.8096"), fingerprint="same"),
+            *tried(("ml.g4dn.xlarge", 7000, "1.431"), fingerprint="other"),
+        ],
+    )
+    assert result == finds(change=SetType("ml.g4dn.xlarge", Decimal("1.1")))
+
+
+def test_the_type_that_the_family_was_advised_is_kept_while_it_saves_nearly_as_much() -> None:
     # 1.505 less 0.805 is 91% of 1.505 less 0.736, and less 0.815 is 89.7%.
-    row(finds(fix=["ml.g4dn.2xlarge"], usd="0.700000", ways=[["ml.g4dn.xlarge"]]), T4,
-        even(60, **WELL_USED), earlier=ADVISED, on=market(hourly_usd=HOURLY_USD |
-        {"ml.g4dn.2xlarge": "0.805"})),
-    row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED), earlier=ADVISED,
-        on=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.815"})),
-    row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED), earlier=tried(
-        ("ml.g4dn.2xlarge", 3600, "0.9"), count=1, advised_type="ml.g4dn.2xlarge"),
-        on=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.805"})),
-    "After a step to a smaller type that cost more, no smaller one is advised, but the larger one.",
-    row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE), earlier=tried(
-        ("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 3600, "1.505"))),
-    row(finds(fix=["ml.g4dn.4xlarge"], bucket="possible"), T4_HALF, even(60, **LITTLE),
-        earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 1800, "0.7525"))),
+    result = verdict(
+        T4,
+        even(60, **WELL_USED),
+        earlier=ADVISED,
+        on=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.805"}),
+    )
+    assert result == finds(fix=["ml.g4dn.2xlarge"], usd="0.700000", ways=[["ml.g4dn.xlarge"]])
+    result = verdict(
+        T4,
+        even(60, **WELL_USED),
+        earlier=ADVISED,
+        on=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.815"}),
+    )
+    assert result == finds(fix=["ml.g4dn.xlarge"])
+    result = verdict(
+        T4,
+        even(60, **WELL_USED),
+        earlier=tried(("ml.g4dn.2xlarge", 3600, "0.9"), count=1, advised_type="ml.g4dn.2xlarge"),
+        on=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.805"}),
+    )
+    assert result == finds(fix=["ml.g4dn.xlarge"])
+
+
+def test_after_a_step_to_a_smaller_type_that_cost_more_no_smaller_one_is_advised() -> None:
+    """But the larger one is."""
+    result = verdict(
+        T4_HALF,
+        even(60, **LITTLE),
+        earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 3600, "1.505")),
+    )
+    assert result == finds(fix=["ml.g4dn.xlarge"])
+    result = verdict(
+        T4_HALF,
+        even(60, **LITTLE),
+        earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 1800, "0.7525")),
+    )
+    assert result == finds(fix=["ml.g4dn.4xlarge"], bucket="possible")
     # the very first run there, after three on the larger type, and after two
-    row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=tried(("ml.g4dn.4xlarge", 1800, "0.7525"))),
-    row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE),
-        earlier=tried(("ml.g4dn.4xlarge", 1800, "0.7525"), count=2)),
-    "Such a step is known for as long as the family has runs, and until they say otherwise.",
+    result = verdict(
+        T4_HALF, even(60, **LITTLE), earlier=tried(("ml.g4dn.4xlarge", 1800, "0.7525"))
+    )
+    assert result == CLEAR
+    result = verdict(
+        T4_HALF, even(60, **LITTLE), earlier=tried(("ml.g4dn.4xlarge", 1800, "0.7525"), count=2)
+    )
+    assert result == finds(fix=["ml.g4dn.xlarge"])
+
+
+def test_such_a_step_is_known_for_as_long_as_the_family_has_runs() -> None:
+    """Such a step is known for as long as the family has runs, and until they say otherwise."""
     # The runs of the step are long gone: a run of today's family kept it, and so no run is moved to
     # that type or a smaller one. Nor for runs of another count, or where it is shown to pay by now.
-    row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=tried(HALF, dearer_steps=(STEP,))),
-    row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE), earlier=[*tried(HALF),
-        *tried(HALF, dearer_steps=(STEP,))]),
-    row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE), earlier=tried(HALF,
-        dearer_steps=(replace(STEP, instance_count=2),))),
-    row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE), earlier=tried(HALF,
-        ("ml.g4dn.xlarge", 3600, "0.736"), dearer_steps=(STEP,))),
-    row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=tried(HALF, ("ml.g4dn.xlarge", 7200, "1.472"),
-        dearer_steps=(STEP,))),
-    "A job that never started has nothing to move. It cost nothing.",
-    row("not applicable: …started…", replace(T4, status="Failed", started_at=None, training_s=None,
-        billable_s=None, phases=())),
-)  # fmt: skip
+    assert verdict(T4_HALF, even(60, **LITTLE), earlier=tried(HALF, dearer_steps=(STEP,))) == CLEAR
+    result = verdict(
+        T4_HALF, even(60, **LITTLE), earlier=[*tried(HALF), *tried(HALF, dearer_steps=(STEP,))]
+    )
+    assert result == finds(fix=["ml.g4dn.xlarge"])
+    result = verdict(
+        T4_HALF,
+        even(60, **LITTLE),
+        earlier=tried(HALF, dearer_steps=(replace(STEP, instance_count=2),)),
+    )
+    assert result == finds(fix=["ml.g4dn.xlarge"])
+    result = verdict(
+        T4_HALF,
+        even(60, **LITTLE),
+        earlier=tried(HALF, ("ml.g4dn.xlarge", 3600, "0.736"), dearer_steps=(STEP,)),
+    )
+    assert result == finds(fix=["ml.g4dn.xlarge"])
+    result = verdict(
+        T4_HALF,
+        even(60, **LITTLE),
+        earlier=tried(HALF, ("ml.g4dn.xlarge", 7200, "1.472"), dearer_steps=(STEP,)),
+    )
+    assert result == CLEAR
+
+
+def test_a_job_that_never_started_has_nothing_to_move() -> None:
+    """It cost nothing."""
+    result = verdict(
+        replace(T4, status="Failed", started_at=None, training_s=None, billable_s=None, phases=())
+    )
+    assert result == does_not_apply("…started…")
 
 
 def test_a_run_is_stored_with_the_type_that_it_was_advised() -> None:

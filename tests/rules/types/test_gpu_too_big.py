@@ -1,3 +1,4 @@
+from functools import partial
 from typing import Any
 
 from sageaudit.adapters.prices import packaged
@@ -6,8 +7,8 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
 from tests.fakes.jobs import FixedPrices, even_use, ran, series, usage
-from tests.fakes.judging import found, together
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
+from tests.fakes.judging import answer, found, together
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later
 
 RULE = "gpu-too-big"
 USD = {
@@ -48,65 +49,134 @@ def hourly(run: Job) -> Measurements:
     return usage(run, *raw, types=packaged.types())
 
 
-test_cases = cases(
-    RULE,
-    "A small run on a V100 fits an A10G. 1.6 times as long at most: at 10% busy 1.06 times.",
+verdict = partial(answer, RULE, on=on())
+
+
+def test_a_small_run_on_a_v100_fits_an_a10g() -> None:
+    """1.6 times as long at most: at 10% busy 1.06 times."""
     # 2 h x 3.825 - 2 h x 1.515 x 1.06, and 2 h x (3.825 - 1.515)
-    row(finds("2 h on 1 x ml.p3.2xlarge used 10% of the GPU and 4.8 GiB of its memory: "
-        "ml.g5.2xlarge has enough.", usd="4.438200", span=("4.438200", "4.620000"),
-        builder="derived", caution="…Means of a minute hide short peaks…",
-        fix=[("ResourceConfig.InstanceType", "ml.p3.2xlarge", "ml.g5.2xlarge")]), hours(), used(),
-        on=on("ml.g4dn.2xlarge")),
-    "Of several GPUs the memory is that of all of them together.",
+    assert verdict(hours(), used(), on=on("ml.g4dn.2xlarge")) == finds(
+        "2 h on 1 x ml.p3.2xlarge used 10% of the GPU and 4.8 GiB of its memory: "
+        "ml.g5.2xlarge has enough.",
+        usd="4.438200",
+        span=("4.438200", "4.620000"),
+        builder="derived",
+        caution="…Means of a minute hide short peaks…",
+        fix=[("ResourceConfig.InstanceType", "ml.p3.2xlarge", "ml.g5.2xlarge")],
+    )
+
+
+def test_of_several_gpus_the_memory_is_that_of_all_of_them_together() -> None:
     # 20% of 4 x 16 GiB are 12.8 GiB, which may lie on one GPU: never the mean of 3.2 for each.
-    row(finds("2 h on 1 x ml.p3.8xlarge used 4% of its 4 GPUs and 12.8 GiB of their memory "
-        "together: …has enough.", evidence={"gpu_memory_peak_gib": 12.8, "gpus": 4}),
-        hours("ml.p3.8xlarge"), used(gpu=4, gpu_memory=20, cpu=5, memory=5)),
-    "Twenty percent is little and more is not. Of all GPUs, on average.",
-    row(FOUND, hours(), used(gpu=20)),
-    row(CLEAR, hours(), used(gpu=20.1)),
-    "Ten GiB of GPU memory are little and more is not. 62.5% of 16 GiB are 10.",
-    row(FOUND, hours(), used(gpu_memory=62.5)),
-    row(CLEAR, hours(), used(gpu_memory=62.6)),
-    "Twelve cores a GPU are few and more is not.",
+    result = verdict(hours("ml.p3.8xlarge"), used(gpu=4, gpu_memory=20, cpu=5, memory=5))
+    assert result == finds(
+        "2 h on 1 x ml.p3.8xlarge used 4% of its 4 GPUs and 12.8 GiB of their memory "
+        "together: …has enough.",
+        evidence={"gpu_memory_peak_gib": 12.8, "gpus": 4},
+    )
+
+
+def test_twenty_percent_is_little_and_more_is_not() -> None:
+    """Of all GPUs, on average."""
+    assert verdict(hours(), used(gpu=20)) == FOUND
+    assert verdict(hours(), used(gpu=20.1)) == CLEAR
+
+
+def test_ten_gib_of_gpu_memory_are_little_and_more_is_not() -> None:
+    """62.5% of 16 GiB are 10."""
+    assert verdict(hours(), used(gpu_memory=62.5)) == FOUND
+    assert verdict(hours(), used(gpu_memory=62.6)) == CLEAR
+
+
+def test_twelve_cores_a_gpu_are_few_and_more_is_not() -> None:
     # 75% and 76% of the 16 vCPUs of a p5.4xlarge; 12 with headroom fit on g5.4xlarge.
-    row(FOUND, hours("ml.p5.4xlarge"), used(gpu=5, cpu=75, gpu_memory=10, memory=10)),
-    row(CLEAR, hours("ml.p5.4xlarge"), used(gpu=5, cpu=76, gpu_memory=10, memory=10)),
-    "A g type on which it may take more than twice as long is none.",
+    assert verdict(hours("ml.p5.4xlarge"), used(gpu=5, cpu=75, gpu_memory=10, memory=10)) == FOUND
+    assert verdict(hours("ml.p5.4xlarge"), used(gpu=5, cpu=76, gpu_memory=10, memory=10)) == CLEAR
+
+
+def test_a_g_type_on_which_it_may_take_more_than_twice_as_long_is_none() -> None:
     # An A10G took up to 7.74 times as long as an H100: at 15% 2.01 times, at 14% 1.94.
-    row(FOUND, hours("ml.p5.4xlarge"), used(gpu=14, gpu_memory=10)),
-    row(CLEAR, hours("ml.p5.4xlarge"), used(gpu=15, gpu_memory=10)),
-    "Several GPUs on NVLink are not moved to pcie. Nor several instances to another GPU.",
-    row(CLEAR, hours("ml.p3.8xlarge"), used(), on=on("ml.p3.2xlarge")),
-    row(CLEAR, hours("ml.p3.2xlarge", 2), used()),
-    "A smaller type with the same GPU is left to another rule.",
+    assert verdict(hours("ml.p5.4xlarge"), used(gpu=14, gpu_memory=10)) == FOUND
+    assert verdict(hours("ml.p5.4xlarge"), used(gpu=15, gpu_memory=10)) == CLEAR
+
+
+def test_several_gpus_on_nvlink_are_not_moved_to_pcie() -> None:
+    """Nor several instances to another GPU."""
+    assert verdict(hours("ml.p3.8xlarge"), used(), on=on("ml.p3.2xlarge")) == CLEAR
+    assert verdict(hours("ml.p3.2xlarge", 2), used()) == CLEAR
+
+
+def test_a_smaller_type_with_the_same_gpu_is_left_to_another_rule() -> None:
     # 4 x 5% fit one V100, in a p3.2xlarge at $2: cheaper than any g type here.
-    row(CLEAR, hours("ml.p3.8xlarge"), used(gpu=5, gpu_memory=5, cpu=5, memory=5),
-        on=Market(packaged.types(), FixedPrices(hourly_usd={"ml.p3.8xlarge": "14.688",
-        "ml.p3.2xlarge": "2", "ml.g5.8xlarge": "3.06"}))),
-    row(finds(fix=["ml.p3.2xlarge"]), hours("ml.p3.8xlarge"), used(gpu=5, gpu_memory=5, cpu=5,
-        memory=5), on=Market(packaged.types(), FixedPrices(hourly_usd={"ml.p3.8xlarge": "14.688",
-        "ml.p3.2xlarge": "2", "ml.g5.8xlarge": "3.06"})), rule="gpu-underused"),
-    "An idle GPU is another story. It needs no GPU at all.",
-    row("not applicable: the GPU did nothing: see gpu-idle", hours(), used(gpu=0, gpu_memory=0)),
-    "Where no g type can be advised it says nothing.",
-    row("not applicable: …p types…", hours(groups=(InstanceGroup("ml.g5.2xlarge", 1),))),
-    row("not applicable: …several types…", hours(groups=(InstanceGroup("ml.p3.2xlarge", 1),
-        InstanceGroup("ml.p3.8xlarge", 1)))),
-    row("not applicable: …prepaid…", hours(purchase=Purchase.TRAINING_PLAN)),
-    "Without a region nothing is replayed. No price, no other type.",
-    row("unknown: not_replayable: the region is not known, and so is no price", hours(region=None),
-        used()),
-    "Points that hide peaks make it unknown.",
+    result = verdict(
+        hours("ml.p3.8xlarge"),
+        used(gpu=5, gpu_memory=5, cpu=5, memory=5),
+        on=Market(
+            packaged.types(),
+            FixedPrices(
+                hourly_usd={
+                    "ml.p3.8xlarge": "14.688",
+                    "ml.p3.2xlarge": "2",
+                    "ml.g5.8xlarge": "3.06",
+                }
+            ),
+        ),
+    )
+    assert result == CLEAR
+    result = answer(
+        "gpu-underused",
+        hours("ml.p3.8xlarge"),
+        used(gpu=5, gpu_memory=5, cpu=5, memory=5),
+        on=Market(
+            packaged.types(),
+            FixedPrices(
+                hourly_usd={
+                    "ml.p3.8xlarge": "14.688",
+                    "ml.p3.2xlarge": "2",
+                    "ml.g5.8xlarge": "3.06",
+                }
+            ),
+        ),
+    )
+    assert result == finds(fix=["ml.p3.2xlarge"])
+
+
+def test_an_idle_gpu_is_another_story() -> None:
+    """It needs no GPU at all."""
+    assert verdict(hours(), used(gpu=0, gpu_memory=0)) == does_not_apply(
+        "the GPU did nothing: see gpu-idle"
+    )
+
+
+def test_where_no_g_type_can_be_advised_it_says_nothing() -> None:
+    result = verdict(hours(groups=(InstanceGroup("ml.g5.2xlarge", 1),)))
+    assert result == does_not_apply("…p types…")
+    result = verdict(
+        hours(groups=(InstanceGroup("ml.p3.2xlarge", 1), InstanceGroup("ml.p3.8xlarge", 1)))
+    )
+    assert result == does_not_apply("…several types…")
+    assert verdict(hours(purchase=Purchase.TRAINING_PLAN)) == does_not_apply("…prepaid…")
+
+
+def test_without_a_region_nothing_is_replayed() -> None:
+    """No price, no other type."""
+    assert verdict(hours(region=None), used()) == cannot_judge(
+        "not_replayable: the region is not known, and so is no price"
+    )
+
+
+def test_points_that_hide_peaks_make_it_unknown() -> None:
     # An hour each, as after 63 days: 61 GiB of memory may all be needed, and not only 32.
-    row("unknown: not_recorded", ran(36_000, "ml.p3.2xlarge", volume_gb=0), hourly(),
-        on=on("ml.g5.4xlarge")),
-    row(finds(fix=["ml.g5.4xlarge"]), ran(36_000, "ml.p3.2xlarge", volume_gb=0), hourly()),
-    "The advised type gets no advice back. It is no p type.",
-    row(finds(fix=["ml.g4dn.2xlarge"]), hours(), used()),
-    row("not applicable: …p types…", hours("ml.g4dn.2xlarge"), used()),
-    on=on(),
-)  # fmt: skip
+    result = verdict(ran(36_000, "ml.p3.2xlarge", volume_gb=0), hourly(), on=on("ml.g5.4xlarge"))
+    assert result == cannot_judge("not_recorded")
+    result = verdict(ran(36_000, "ml.p3.2xlarge", volume_gb=0), hourly())
+    assert result == finds(fix=["ml.g5.4xlarge"])
+
+
+def test_the_advised_type_gets_no_advice_back() -> None:
+    """It is no p type."""
+    assert verdict(hours(), used()) == finds(fix=["ml.g4dn.2xlarge"])
+    assert verdict(hours("ml.g4dn.2xlarge"), used()) == does_not_apply("…p types…")
 
 
 def test_bf16_and_flash_attention_stay_off_old_gpus() -> None:

@@ -1,4 +1,5 @@
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
 from tests.fakes.jobs import START, FixedPrices, even_use, ran, series, usage
-from tests.fakes.judging import found, outcome
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
+from tests.fakes.judging import answer, found, outcome
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later, lines
 
 RULE = "old-generation"
 USD = {
@@ -52,91 +53,191 @@ def used(run: Job, gpu: float = 40, memory: float = 20) -> Measurements:
     return even_use(run, (60, 60), run.instance_count or 1, of, packaged.types())
 
 
-test_cases = cases(
-    RULE,
-    "A CPU type is moved to its successor.",
+verdict = partial(answer, RULE, on=on())
+
+
+def test_a_cpu_type_is_moved_to_its_successor() -> None:
     # $0.24 less $0.23, for the same hour; the dearer m7i is not named.
-    row(finds("It ran on 1 x ml.m4.xlarge, an old generation: "
-        "ml.m5.xlarge costs $0.230 instead of $0.240 an hour.", usd="0.010000", builder="derived",
-        fix=[("ResourceConfig.InstanceType", "ml.m4.xlarge", "ml.m5.xlarge")]),
-        hour("ml.m4.xlarge")),
-    "Other kinds of job have their own path. All three take the type.",
-    row(finds(paths=["ProcessingResources.ClusterConfig.InstanceType"]), hour("ml.m4.xlarge",
-        kind=JobKind.PROCESSING)),
-    row(finds(paths=["TransformResources.InstanceType"]), hour("ml.m4.xlarge",
-        kind=JobKind.TRANSFORM)),
-    "A current generation is clear. So that the advised type gets no advice.",
-    row(CLEAR, hour("ml.m5.xlarge")),
-    row(CLEAR, hour("ml.g4dn.xlarge")),
-    row(CLEAR, hour("ml.g5.2xlarge")),
-    "A smaller successor is passed over.",
+    assert verdict(hour("ml.m4.xlarge")) == finds(
+        "It ran on 1 x ml.m4.xlarge, an old generation: "
+        "ml.m5.xlarge costs $0.230 instead of $0.240 an hour.",
+        usd="0.010000",
+        builder="derived",
+        fix=[("ResourceConfig.InstanceType", "ml.m4.xlarge", "ml.m5.xlarge")],
+    )
+
+
+def test_other_kinds_of_job_have_their_own_path() -> None:
+    """All three take the type."""
+    result = verdict(hour("ml.m4.xlarge", kind=JobKind.PROCESSING))
+    assert result == finds(paths=["ProcessingResources.ClusterConfig.InstanceType"])
+    result = verdict(hour("ml.m4.xlarge", kind=JobKind.TRANSFORM))
+    assert result == finds(paths=["TransformResources.InstanceType"])
+
+
+def test_a_current_generation_is_clear() -> None:
+    """So that the advised type gets no advice."""
+    assert verdict(hour("ml.m5.xlarge")) == CLEAR
+    assert verdict(hour("ml.g4dn.xlarge")) == CLEAR
+    assert verdict(hour("ml.g5.2xlarge")) == CLEAR
+
+
+def test_a_smaller_successor_is_passed_over() -> None:
     # c6i.8xlarge has 32 vCPUs, c4.8xlarge 36: the dearer c5.9xlarge has as many.
     # 1.909 - 1.836
-    row(finds(fix=["ml.c5.9xlarge"], usd="0.073000"), hour("ml.c4.8xlarge")),
-    "Without both prices there is no figure. Neither today's nor the successor's may be guessed.",
-    row(finds(usd=None, caution="…no price of ml.m4.xlarge is known…"), hour("ml.m4.xlarge"),
-        on=Market(packaged.types(), FixedPrices(hourly_usd={name: rate for name,
-        rate in USD.items() if name not in {"ml.m4.xlarge", "ml.m7i.xlarge"}}))),
-    row(finds(usd=None, caution="…no type with a known price is cheaper…"), hour("ml.m4.xlarge"),
-        on=Market(packaged.types(), FixedPrices(hourly_usd={name: rate for name,
-        rate in USD.items() if name not in {"ml.m5.xlarge", "ml.m7i.xlarge"}}))),
-    "Another GPU is a range by what was measured.",
+    assert verdict(hour("ml.c4.8xlarge")) == finds(fix=["ml.c5.9xlarge"], usd="0.073000")
+
+
+def test_without_both_prices_there_is_no_figure() -> None:
+    """Neither today's nor the successor's may be guessed."""
+    result = verdict(
+        hour("ml.m4.xlarge"),
+        on=Market(
+            packaged.types(),
+            FixedPrices(
+                hourly_usd={
+                    name: rate
+                    for name, rate in USD.items()
+                    if name not in {"ml.m4.xlarge", "ml.m7i.xlarge"}
+                }
+            ),
+        ),
+    )
+    assert result == finds(usd=None, caution="…no price of ml.m4.xlarge is known…")
+    result = verdict(
+        hour("ml.m4.xlarge"),
+        on=Market(
+            packaged.types(),
+            FixedPrices(
+                hourly_usd={
+                    name: rate
+                    for name, rate in USD.items()
+                    if name not in {"ml.m5.xlarge", "ml.m7i.xlarge"}
+                }
+            ),
+        ),
+    )
+    assert result == finds(usd=None, caution="…no type with a known price is cheaper…")
+
+
+def test_another_gpu_is_a_range_by_what_was_measured() -> None:
     # V100 to A10G: 1.6 times at most, at 40% busy 1 + 0.4 x 0.6 = 1.24 times.
     # 3.825 - 1.515 x 1.24, and 3.825 - 1.515
-    row(finds("It ran on 1 x ml.p3.2xlarge: ml.g5.2xlarge has a cheaper GPU, not a faster one "
+    assert verdict(hour("ml.p3.2xlarge"), used()) == finds(
+        "It ran on 1 x ml.p3.2xlarge: ml.g5.2xlarge has a cheaper GPU, not a faster one "
         "(counted as 1.24 times as long), at $1.515 instead of $3.825 an hour.",
-        fix=["ml.g5.2xlarge"], usd="1.946400", span=("1.946400", "2.310000"),
-        caution="…A10G took 0.59 to 1.60 times as long as V100…"), hour("ml.p3.2xlarge"), used()),
-    "Eight GPUs on NVLink move to NVLink only.",
+        fix=["ml.g5.2xlarge"],
+        usd="1.946400",
+        span=("1.946400", "2.310000"),
+        caution="…A10G took 0.59 to 1.60 times as long as V100…",
+    )
+
+
+def test_eight_gpus_on_nvlink_move_to_nvlink_only() -> None:
     # g5.48xlarge is cheaper, but joins its GPUs over PCIe: p4d.24xlarge it is, $2.902 less.
-    row(finds(fix=["ml.p4d.24xlarge"], usd="2.902000"), hour("ml.p3.16xlarge"), used()),
-    row(finds(fix=[], change=None,
+    assert verdict(hour("ml.p3.16xlarge"), used()) == finds(fix=["ml.p4d.24xlarge"], usd="2.902000")
+    assert verdict(hour("ml.p3.8xlarge"), used()) == finds(
+        fix=[],
+        change=None,
         caution="Nothing is counted: the nearest cheaper type, ml.g5.12xlarge, does not fit "
-        "(its 4 V100 may exchange data over NVLink, which ml.g5.12xlarge lacks)."),
-        hour("ml.p3.8xlarge"), used()),
-    "Several GPU instances that may exchange data stay where they are.",
+        "(its 4 V100 may exchange data over NVLink, which ml.g5.12xlarge lacks).",
+    )
+
+
+def test_several_gpu_instances_that_may_exchange_data_stay_where_they_are() -> None:
     # What the network between them (EFA above all) does on another type is not known.
-    row(finds(fix=[], caution="…its instances may exchange data, as nothing splits it…"),
-        hour("ml.p3.2xlarge", 2), used()),
-    row(finds(fix=[], caution="…its instances exchange data as they work (ddp)…"),
-        hour("ml.p3.2xlarge", 2, hints=Hints(distribution="ddp")), used()),
-    "What a GPU run used must be known.",
+    assert verdict(hour("ml.p3.2xlarge", 2), used()) == finds(
+        fix=[], caution="…its instances may exchange data, as nothing splits it…"
+    )
+    result = verdict(hour("ml.p3.2xlarge", 2, hints=Hints(distribution="ddp")), used())
+    assert result == finds(fix=[], caution="…its instances exchange data as they work (ddp)…")
+
+
+def test_what_a_gpu_run_used_must_be_known() -> None:
     # Without metrics no type is advised; the cheaper one is mentioned.
-    row(finds(fix=[], builder="advice",
+    result = verdict(hour("ml.p3.2xlarge"), lines(types=packaged.types()))
+    assert result == finds(
+        fix=[],
+        builder="advice",
         caution="Nothing is counted: whether ml.g5.2xlarge fits is not known "
-        "(the host memory used is not known (no points)). Its successors: ml.g5.2xlarge."),
-        hour("ml.p3.2xlarge"), lines(types=packaged.types())),
-    "Where no type can be advised it says nothing.",
-    row("not applicable: …several types…", hour("ml.m4.xlarge",
-        groups=(InstanceGroup("ml.m4.xlarge", 1), InstanceGroup("ml.m5.xlarge", 1)))),
-    row("not applicable: …prepaid…", hour("ml.m4.xlarge", purchase=Purchase.TRAINING_PLAN)),
-    row("not applicable: …Debugger…", hour("ml.m4.xlarge", free="built-in Debugger rule")),
-    row("not applicable: …never started…", hour("ml.m4.xlarge", status="Failed", phases=(),
-        started_at=None, training_s=None, billable_s=None)),
-    "A type that nobody knows is unknown. Its generation is not guessed from its name.",
-    row("unknown: type_unknown", hour("ml.m4.xlarge", groups=())),
-    row("unknown: type_unknown", hour("ml.m4.xlarge", groups=(InstanceGroup("ml.zz9.xlarge", 1),))),
-    "A run without region times or points does not raise. It has no figure.",
-    row(FOUND, hour("ml.m4.xlarge", region=None, ended_at=START, training_s=None, billable_s=None)),
-    row(finds(caution="…region…"), hour("ml.p3.2xlarge", region=None), used()),
-    row(FOUND, replace(hour("ml.p3.2xlarge", region=None), region="us-east-1",
-        training_s=Decimal(0), billable_s=Decimal(0))),
-    "Host memory must hold on the successor.",
+        "(the host memory used is not known (no points)). Its successors: ml.g5.2xlarge.",
+    )
+
+
+def test_where_no_type_can_be_advised_it_says_nothing() -> None:
+    result = verdict(
+        hour(
+            "ml.m4.xlarge",
+            groups=(InstanceGroup("ml.m4.xlarge", 1), InstanceGroup("ml.m5.xlarge", 1)),
+        )
+    )
+    assert result == does_not_apply("…several types…")
+    result = verdict(hour("ml.m4.xlarge", purchase=Purchase.TRAINING_PLAN))
+    assert result == does_not_apply("…prepaid…")
+    result = verdict(hour("ml.m4.xlarge", free="built-in Debugger rule"))
+    assert result == does_not_apply("…Debugger…")
+    result = verdict(
+        hour(
+            "ml.m4.xlarge",
+            status="Failed",
+            phases=(),
+            started_at=None,
+            training_s=None,
+            billable_s=None,
+        )
+    )
+    assert result == does_not_apply("…never started…")
+
+
+def test_a_type_that_nobody_knows_is_unknown() -> None:
+    """Its generation is not guessed from its name."""
+    assert verdict(hour("ml.m4.xlarge", groups=())) == cannot_judge("type_unknown")
+    result = verdict(hour("ml.m4.xlarge", groups=(InstanceGroup("ml.zz9.xlarge", 1),)))
+    assert result == cannot_judge("type_unknown")
+
+
+def test_a_run_without_region_times_or_points_does_not_raise() -> None:
+    """It has no figure."""
+    result = verdict(
+        hour("ml.m4.xlarge", region=None, ended_at=START, training_s=None, billable_s=None)
+    )
+    assert result == FOUND
+    assert verdict(hour("ml.p3.2xlarge", region=None), used()) == finds(caution="…region…")
+    result = verdict(
+        replace(
+            hour("ml.p3.2xlarge", region=None),
+            region="us-east-1",
+            training_s=Decimal(0),
+            billable_s=Decimal(0),
+        )
+    )
+    assert result == FOUND
+
+
+def test_host_memory_must_hold_on_the_successor() -> None:
     # p3.2xlarge has 61 GiB, g5.2xlarge 32: 43% with a fifth of headroom is 31.5, 44% is 32.2.
-    row(finds(fix=["ml.g5.2xlarge"]), hour("ml.p3.2xlarge"), used(memory=43)),
-    row(finds(fix=[], caution="…host memory…"), hour("ml.p3.2xlarge"), used(memory=44)),
-    "Signs of 16 bits on a V100 are no veto. It has no bf16 itself, so it cannot be that.",
-    row(finds(fix=["ml.g5.2xlarge"]), hour("ml.p3.2xlarge", hints=Hints(mixed_precision=True)),
-        used()),
-    "A cheaper successor is taken and one at the same price is not; it is named.",
-    row(finds(fix=["ml.m5.xlarge"]), hour("ml.m4.xlarge"), on=on(m5_xlarge="0.239")),
-    row(finds("It ran on 1 x ml.m4.xlarge, an old generation.", fix=[], change=None, bucket="none",
+    assert verdict(hour("ml.p3.2xlarge"), used(memory=43)) == finds(fix=["ml.g5.2xlarge"])
+    assert verdict(hour("ml.p3.2xlarge"), used(memory=44)) == finds(fix=[], caution="…host memory…")
+
+
+def test_signs_of_16_bits_on_a_v100_are_no_veto() -> None:
+    """It has no bf16 itself, so it cannot be that."""
+    result = verdict(hour("ml.p3.2xlarge", hints=Hints(mixed_precision=True)), used())
+    assert result == finds(fix=["ml.g5.2xlarge"])
+
+
+def test_a_cheaper_successor_is_taken_and_one_at_the_same_price_is_not_it_is_named() -> None:
+    assert verdict(hour("ml.m4.xlarge"), on=on(m5_xlarge="0.239")) == finds(fix=["ml.m5.xlarge"])
+    result = verdict(hour("ml.m4.xlarge"), on=on(m5_xlarge="0.24"))
+    assert result == finds(
+        "It ran on 1 x ml.m4.xlarge, an old generation.",
+        fix=[],
+        change=None,
+        bucket="none",
         caution="Nothing is counted: no type with a known price is cheaper by the hour; without "
         "a price to compare: ml.m6i.xlarge, ml.m8i.xlarge, ml.r5.xlarge and 3 more. Its "
-        "successors: ml.m5.xlarge or ml.m6i.xlarge (no price known here) or ml.m7i.xlarge."),
-        hour("ml.m4.xlarge"), on=on(m5_xlarge="0.24")),
-    on=on(),
-)  # fmt: skip
+        "successors: ml.m5.xlarge or ml.m6i.xlarge (no price known here) or ml.m7i.xlarge.",
+    )
 
 
 def test_every_advised_type_is_clear_itself() -> None:

@@ -1,21 +1,25 @@
 from decimal import Decimal
+from functools import partial
 
 from tests.fakes.planned import LDA, PYTORCH, SKLEARN, asked, told
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, row
+from tests.fakes.rule_cases import CLEAR, FOUND
 
 RULE = "one-instance-algorithm"
 IMAGE, COUNT = "AlgorithmSpecification.TrainingImage", "ResourceConfig.InstanceCount"
 
 
-test_cases = cases(
-    RULE,
-    "Scikit learn has no distribution. Its container fits one model a host.",
-    row(FOUND, {IMAGE: SKLEARN, COUNT: 2}),
-    "One instance or another image is clear. PyTorch scripts may be distributed.",
-    row(CLEAR, {IMAGE: LDA}),
-    row(CLEAR, {IMAGE: PYTORCH, COUNT: 4}),
-    ask=asked,
-)  # fmt: skip
+verdict = partial(asked, RULE)
+
+
+def test_scikit_learn_has_no_distribution() -> None:
+    """Its container fits one model a host."""
+    assert verdict({IMAGE: SKLEARN, COUNT: 2}) == FOUND
+
+
+def test_one_instance_or_another_image_is_clear() -> None:
+    """PyTorch scripts may be distributed."""
+    assert verdict({IMAGE: LDA}) == CLEAR
+    assert verdict({IMAGE: PYTORCH, COUNT: 4}) == CLEAR
 
 
 def test_more_instances_than_the_algorithm_uses_are_found() -> None:

@@ -1,3 +1,4 @@
+from functools import partial
 from typing import Any
 
 from sageaudit.adapters.prices import packaged
@@ -5,7 +6,8 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from tests.fakes.jobs import ACCOUNT, FixedPrices, ran
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.judging import answer
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "trainium-candidate"
 REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
@@ -26,44 +28,91 @@ def long(seconds: int = 21_600, instance: str = "ml.g5.12xlarge", **changes: Any
     return ran(seconds, instance, **plain | changes)
 
 
-test_cases = cases(
-    RULE,
-    "A long run is worth a trial. 24.73 / 7.09 = 3.49; both parameters change together.",
-    row(finds("6 h of deep learning on 1 x ml.g5.12xlarge: worth a trial on ml.trn1.32xlarge, "
-        "which costs less if it is over 3.49 times as fast.", fix=[("ResourceConfig.InstanceType",
-        "ml.g5.12xlarge", "ml.trn1.32xlarge"), ("AlgorithmSpecification.TrainingImage",
-        f"{REGISTRY}/pytorch-training:2.0", f"{REGISTRY}/pytorch-training-neuronx:<tag>")]), long(),
-        on=MARKET),
-    "It has no dollars. A trial, in no sum.",
-    row(finds(usd=None, span=None, builder="possible", caution="How fast …"), long(), on=MARKET),
-    "Exactly four hours are long. One second less is not.",
-    row(FOUND, long(14_400), on=MARKET),
-    row(CLEAR, long(14_399), on=MARKET),
-    "One GPU goes to one chip. Several go to the sixteen that belong together.",
-    row(finds(fix=["ml.trn1.2xlarge", NEURON]), long(instance="ml.g5.2xlarge"), on=MARKET),
-    row(finds(fix=["ml.trn1.32xlarge", NEURON]), long(instance="ml.g5.12xlarge"), on=MARKET),
-    row(finds(fix=["ml.trn1.32xlarge", NEURON]), long(instance="ml.p4d.24xlarge"), on=MARKET),
-    "Where Trainium is no way it says nothing.",
-    row("not applicable: …g5 and p4…", long(groups=(InstanceGroup("ml.g6.12xlarge", 1),))),
-    row("not applicable: …g5 and p4…", long(groups=(InstanceGroup("ml.trn1.32xlarge", 1),))),
-    row("not applicable: …g5 and p4…", long(groups=(InstanceGroup("ml.g5.12xlarge", 1),) * 2)),
-    row("not applicable: …g5 and p4…", long(groups=())),
-    row("not applicable: …prepaid…", long(purchase=Purchase.TRAINING_PLAN)),
-    row("not applicable: …complete…", long(status="Failed")),
-    row("not applicable: …container…", long(hints=Hints())),
-    row("not applicable: …container…", long(image=f"{REGISTRY}/tensorflow-training:2.0")),
-    row("not applicable: …container…",
-        long(image=f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0")),
-    row("not applicable: …container…", long(image=None)),
-    row("not applicable: …processing…", long(kind=JobKind.PROCESSING)),
-    "Without a price it does not know. Trainium is not sold in every region.",
-    row("unknown: price_unknown", long(), on=Market(packaged.types(),
-        FixedPrices(hourly_usd={name: usd for name, usd in USD.items() if "trn1" not in name}))),
-    "Without times or type it does not know.",
+verdict = partial(answer, RULE)
+
+
+def test_a_long_run_is_worth_a_trial() -> None:
+    """24.73 / 7.09 = 3.49; both parameters change together."""
+    assert verdict(long(), on=MARKET) == finds(
+        "6 h of deep learning on 1 x ml.g5.12xlarge: worth a trial on ml.trn1.32xlarge, "
+        "which costs less if it is over 3.49 times as fast.",
+        fix=[
+            ("ResourceConfig.InstanceType", "ml.g5.12xlarge", "ml.trn1.32xlarge"),
+            (
+                "AlgorithmSpecification.TrainingImage",
+                f"{REGISTRY}/pytorch-training:2.0",
+                f"{REGISTRY}/pytorch-training-neuronx:<tag>",
+            ),
+        ],
+    )
+
+
+def test_it_has_no_dollars() -> None:
+    """A trial, in no sum."""
+    assert verdict(long(), on=MARKET) == finds(
+        usd=None, span=None, builder="possible", caution="How fast …"
+    )
+
+
+def test_exactly_four_hours_are_long() -> None:
+    """One second less is not."""
+    assert verdict(long(14_400), on=MARKET) == FOUND
+    assert verdict(long(14_399), on=MARKET) == CLEAR
+
+
+def test_one_gpu_goes_to_one_chip() -> None:
+    """Several go to the sixteen that belong together."""
+    assert verdict(long(instance="ml.g5.2xlarge"), on=MARKET) == finds(
+        fix=["ml.trn1.2xlarge", NEURON]
+    )
+    result = verdict(long(instance="ml.g5.12xlarge"), on=MARKET)
+    assert result == finds(fix=["ml.trn1.32xlarge", NEURON])
+    result = verdict(long(instance="ml.p4d.24xlarge"), on=MARKET)
+    assert result == finds(fix=["ml.trn1.32xlarge", NEURON])
+
+
+def test_where_trainium_is_no_way_it_says_nothing() -> None:
+    result = verdict(long(groups=(InstanceGroup("ml.g6.12xlarge", 1),)))
+    assert result == does_not_apply("…g5 and p4…")
+    result = verdict(long(groups=(InstanceGroup("ml.trn1.32xlarge", 1),)))
+    assert result == does_not_apply("…g5 and p4…")
+    result = verdict(long(groups=(InstanceGroup("ml.g5.12xlarge", 1),) * 2))
+    assert result == does_not_apply("…g5 and p4…")
+    assert verdict(long(groups=())) == does_not_apply("…g5 and p4…")
+    assert verdict(long(purchase=Purchase.TRAINING_PLAN)) == does_not_apply("…prepaid…")
+    assert verdict(long(status="Failed")) == does_not_apply("…complete…")
+    assert verdict(long(hints=Hints())) == does_not_apply("…container…")
+    result = verdict(long(image=f"{REGISTRY}/tensorflow-training:2.0"))
+    assert result == does_not_apply("…container…")
+    result = verdict(long(image=f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0"))
+    assert result == does_not_apply("…container…")
+    assert verdict(long(image=None)) == does_not_apply("…container…")
+    assert verdict(long(kind=JobKind.PROCESSING)) == does_not_apply("…processing…")
+
+
+def test_without_a_price_it_does_not_know() -> None:
+    """Trainium is not sold in every region."""
+    result = verdict(
+        long(),
+        on=Market(
+            packaged.types(),
+            FixedPrices(hourly_usd={name: usd for name, usd in USD.items() if "trn1" not in name}),
+        ),
+    )
+    assert result == cannot_judge("price_unknown")
+
+
+def test_without_times_or_type_it_does_not_know() -> None:
     # A completed job whose answer has no times, a type of tomorrow.
-    row("unknown: times_missing", long(started_at=None, ended_at=None, training_s=None), on=MARKET),
-    row("unknown: type_unknown", long(groups=(InstanceGroup("ml.g5.96xlarge", 1),)), on=MARKET),
-    "Hugging Face has its own container. Of the same name, for Neuron.",
-    row(finds(fix=["ml.trn1.32xlarge", f"{REGISTRY}/huggingface-pytorch-training-neuronx:<tag>"]),
-        long(image=f"{REGISTRY}/huggingface-pytorch-training:2.1"), on=MARKET),
-)  # fmt: skip
+    result = verdict(long(started_at=None, ended_at=None, training_s=None), on=MARKET)
+    assert result == cannot_judge("times_missing")
+    result = verdict(long(groups=(InstanceGroup("ml.g5.96xlarge", 1),)), on=MARKET)
+    assert result == cannot_judge("type_unknown")
+
+
+def test_hugging_face_has_its_own_container() -> None:
+    """Of the same name, for Neuron."""
+    result = verdict(long(image=f"{REGISTRY}/huggingface-pytorch-training:2.1"), on=MARKET)
+    assert result == finds(
+        fix=["ml.trn1.32xlarge", f"{REGISTRY}/huggingface-pytorch-training-neuronx:<tag>"]
+    )

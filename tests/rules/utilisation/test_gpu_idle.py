@@ -1,126 +1,257 @@
+from functools import partial
+
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.structs import replace
 from tests.fakes.jobs import TYPES, instance_type, market, phases, ran, series, usage
-from tests.fakes.judging import unknown
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
+from tests.fakes.judging import answer, unknown
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, even, finds, lines
 
 RULE = "gpu-idle"
 ONE = ran(3600, "ml.g4dn.xlarge")
 
 
-test_cases = cases(
-    RULE,
-    "A GPU that never worked is not needed.",
+verdict = partial(answer, RULE)
+
+
+def test_a_gpu_that_never_worked_is_not_needed() -> None:
     # The same hour on ml.m5.xlarge: 4 vCPU and 16 GiB as before, plus its volume.
-    row(finds("The GPU did nothing for 1 h on 1 x ml.g4dn.xlarge.", usd="0.500355",
-        builder="derived", caution="…correct that instead…", fix=[("ResourceConfig.InstanceType",
-        "ml.g4dn.xlarge", "ml.m5.xlarge")], evidence={"cpu_mean_cores": 2.0}), ONE, even(60, gpu=0,
-        cpu=50)),
-    "The cheapest CPU type that holds the rest is named.",
+    assert verdict(ONE, even(60, gpu=0, cpu=50)) == finds(
+        "The GPU did nothing for 1 h on 1 x ml.g4dn.xlarge.",
+        usd="0.500355",
+        builder="derived",
+        caution="…correct that instead…",
+        fix=[("ResourceConfig.InstanceType", "ml.g4dn.xlarge", "ml.m5.xlarge")],
+        evidence={"cpu_mean_cores": 2.0},
+    )
+
+
+def test_the_cheapest_cpu_type_that_holds_the_rest_is_named() -> None:
     # 1 of 4 cores and 3.2 of 16 GiB with 20% fit 2 vCPUs and 8 GiB.
-    row(finds(fix=["ml.m5.large"]), ONE, even(60, gpu=0, cpu=25, memory=20)),
-    "A GPU at three percent did almost nothing.",
+    assert verdict(ONE, even(60, gpu=0, cpu=25, memory=20)) == finds(fix=["ml.m5.large"])
+
+
+def test_a_gpu_at_three_percent_did_almost_nothing() -> None:
     # It is told with its figure, and no CPU type is counted for it.
-    row(finds("The GPU averaged 3% over 1 h on 1 x ml.g4dn.xlarge: almost nothing.", bucket="none",
-        change=None, caution="…try a CPU type…"), ONE, even(60, gpu=3, cpu=50)),
-    "Almost nothing is of one GPU not of all.",
+    assert verdict(ONE, even(60, gpu=3, cpu=50)) == finds(
+        "The GPU averaged 3% over 1 h on 1 x ml.g4dn.xlarge: almost nothing.",
+        bucket="none",
+        change=None,
+        caution="…try a CPU type…",
+    )
+
+
+def test_almost_nothing_is_of_one_gpu_not_of_all() -> None:
     # 3% of each of four GPUs is 12% of one: little work, but work.
-    row(CLEAR, ran(3600, "ml.g4dn.12xlarge"), even(60, gpu=3, cpu=50)),
-    row(finds("…The 4 GPUs of a host together averaged 2% of one GPU over 1 h…"),
-        ran(3600, "ml.g4dn.12xlarge"), even(60, gpu=0.5, cpu=50)),
-    "The limits of almost nothing.",
+    assert verdict(ran(3600, "ml.g4dn.12xlarge"), even(60, gpu=3, cpu=50)) == CLEAR
+    result = verdict(ran(3600, "ml.g4dn.12xlarge"), even(60, gpu=0.5, cpu=50))
+    assert result == finds("…The 4 GPUs of a host together averaged 2% of one GPU over 1 h…")
+
+
+def test_the_limits_of_almost_nothing() -> None:
     # A mean under 5% and a P95 of at most 10%: six minutes of an hour above it are work.
-    row(FOUND, ONE, lines(series(Metric.GPU, ([4.9] * 60)), series(Metric.CPU,
-        [200] * len([4.9] * 60)))),
-    row(CLEAR, ONE, lines(series(Metric.GPU, ([5.0] * 60)), series(Metric.CPU,
-        [200] * len([5.0] * 60)))),
-    row(FOUND, ONE, lines(series(Metric.GPU, ([0.5] * 60 + [1.2])), series(Metric.CPU,
-        [200] * len([0.5] * 60 + [1.2])))),
-    row(CLEAR, ONE, lines(series(Metric.GPU, ([2.0] * 54 + [12.0] * 6)), series(Metric.CPU,
-        [200] * len([2.0] * 54 + [12.0] * 6)))),
-    "A GPU that waits for a CPU at its limit is left to CPU bottleneck.",
+    result = verdict(
+        ONE, lines(series(Metric.GPU, ([4.9] * 60)), series(Metric.CPU, [200] * len([4.9] * 60)))
+    )
+    assert result == FOUND
+    result = verdict(
+        ONE, lines(series(Metric.GPU, ([5.0] * 60)), series(Metric.CPU, [200] * len([5.0] * 60)))
+    )
+    assert result == CLEAR
+    result = verdict(
+        ONE,
+        lines(
+            series(Metric.GPU, ([0.5] * 60 + [1.2])),
+            series(Metric.CPU, [200] * len([0.5] * 60 + [1.2])),
+        ),
+    )
+    assert result == FOUND
+    result = verdict(
+        ONE,
+        lines(
+            series(Metric.GPU, ([2.0] * 54 + [12.0] * 6)),
+            series(Metric.CPU, [200] * len([2.0] * 54 + [12.0] * 6)),
+        ),
+    )
+    assert result == CLEAR
+
+
+def test_a_gpu_that_waits_for_a_cpu_at_its_limit_is_left_to_cpu_bottleneck() -> None:
     # 4% is all that the cores could feed it.
-    row(CLEAR, ONE, even(60, gpu=4, cpu=97)),
-    row(FOUND, ONE, even(60, gpu=4, cpu=97), rule="cpu-bottleneck"),
-    "A GPU that only starts late is another story.",
+    assert verdict(ONE, even(60, gpu=4, cpu=97)) == CLEAR
+    assert answer("cpu-bottleneck", ONE, even(60, gpu=4, cpu=97)) == FOUND
+
+
+def test_a_gpu_that_only_starts_late_is_another_story() -> None:
     # Half an hour of 0 and then work: idle-start tells it.
-    row(CLEAR, ONE, lines(series(Metric.GPU, [0] * 30 + [90] * 30), series(Metric.CPU,
-        [200] * 60))),
-    "Exactly fifteen minutes are enough. Of the whole run, idle head and tail among them.",
-    row(FOUND, ran(900, "ml.g4dn.xlarge"), even(15, gpu=0, cpu=50)),
-    row(FOUND, ran(900, "ml.g4dn.xlarge"), lines(series(Metric.GPU, [0] * 15), series(Metric.CPU,
-        [0] * 5 + [200] * 10))),
-    "The policy may wait longer. As Job Defense Shield does: 120 minutes; an hour is clear then.",
-    row(CLEAR, ONE, even(60, gpu=0, cpu=50), limits={"from_minutes": 61}),
-    row(FOUND, ONE, even(60, gpu=0, cpu=50), limits={"from_minutes": 60}),
-    "Late points leave enough.",
+    result = verdict(
+        ONE, lines(series(Metric.GPU, [0] * 30 + [90] * 30), series(Metric.CPU, [200] * 60))
+    )
+    assert result == CLEAR
+
+
+def test_exactly_fifteen_minutes_are_enough() -> None:
+    """Of the whole run, idle head and tail among them."""
+    assert verdict(ran(900, "ml.g4dn.xlarge"), even(15, gpu=0, cpu=50)) == FOUND
+    result = verdict(
+        ran(900, "ml.g4dn.xlarge"),
+        lines(series(Metric.GPU, [0] * 15), series(Metric.CPU, [0] * 5 + [200] * 10)),
+    )
+    assert result == FOUND
+
+
+def test_the_policy_may_wait_longer() -> None:
+    """As Job Defense Shield does: 120 minutes; an hour is clear then."""
+    assert verdict(ONE, even(60, gpu=0, cpu=50), limits={"from_minutes": 61}) == CLEAR
+    assert verdict(ONE, even(60, gpu=0, cpu=50), limits={"from_minutes": 60}) == FOUND
+
+
+def test_late_points_leave_enough() -> None:
+    """Late points leave enough."""
     # The first GPU points come 3 to 6 minutes late: 54 of 60 are judged.
-    row(FOUND, ONE, lines(series(Metric.GPU, [None] * 6 + [0] * 54), series(Metric.CPU,
-        [200] * 60))),
-    "A host without points may have worked.",
+    result = verdict(
+        ONE, lines(series(Metric.GPU, [None] * 6 + [0] * 54), series(Metric.CPU, [200] * 60))
+    )
+    assert result == FOUND
+
+
+def test_a_host_without_points_may_have_worked() -> None:
     # Three of four hosts are 75% of the points; the fourth is not known to be idle.
-    row("unknown: hosts_missing", ran(3600, "ml.g4dn.xlarge", 4), even(60, hosts=3, gpu=0, cpu=50)),
-    row(FOUND, ran(3600, "ml.g4dn.xlarge", 4), even(60, hosts=4, gpu=0, cpu=50)),
-    "A training plan gets no other type.",
+    result = verdict(ran(3600, "ml.g4dn.xlarge", 4), even(60, hosts=3, gpu=0, cpu=50))
+    assert result == cannot_judge("hosts_missing")
+    assert verdict(ran(3600, "ml.g4dn.xlarge", 4), even(60, hosts=4, gpu=0, cpu=50)) == FOUND
+
+
+def test_a_training_plan_gets_no_other_type() -> None:
     # It is prepaid for this one; that the GPU did nothing is said all the same.
-    row(finds(fix=[], change=None, bucket="none", caution="…prepaid…"), replace(ONE,
-        purchase=Purchase.TRAINING_PLAN), even(60, gpu=0, cpu=50)),
-    "A mixed cluster gets no other type.",
+    result = verdict(replace(ONE, purchase=Purchase.TRAINING_PLAN), even(60, gpu=0, cpu=50))
+    assert result == finds(fix=[], change=None, bucket="none", caution="…prepaid…")
+
+
+def test_a_mixed_cluster_gets_no_other_type() -> None:
     # Two sizes with one GPU each, all idle: no single type is the one to replace.
-    row(finds(fix=[], bucket="none", caution="…its instances are of several types…"), replace(ONE,
-        groups=(InstanceGroup("ml.g4dn.xlarge", 1), InstanceGroup("ml.g5.2xlarge", 1))),
-        lines(*(series(Metric.GPU, [0] * 60, host=f"train/algo-{n}") for n in (1, 2)))),
-    "CPU use that no cheaper type holds gets no figure.",
+    result = verdict(
+        replace(
+            ONE, groups=(InstanceGroup("ml.g4dn.xlarge", 1), InstanceGroup("ml.g5.2xlarge", 1))
+        ),
+        lines(*(series(Metric.GPU, [0] * 60, host=f"train/algo-{n}") for n in (1, 2))),
+    )
+    assert result == finds(fix=[], bucket="none", caution="…its instances are of several types…")
+
+
+def test_cpu_use_that_no_cheaper_type_holds_gets_no_figure() -> None:
     # 95% of 4 vCPUs with 20% fit today's 4, and not where only 2 are cheaper.
-    row(finds(fix=["ml.m5.xlarge"]), ONE, even(60, gpu=0, cpu=95, memory=10)),
-    row(finds(fix=[], caution="…ml.m5.large, does not fit (vCPU: 4.6 needed…"), ONE, even(60, gpu=0,
-        cpu=95, memory=10), on=market(hourly_usd={"ml.g4dn.xlarge": "0.736",
-        "ml.m5.large": "0.115"})),
-    row(finds(caution="…no type with a known price is cheaper by the hour…"), ONE, even(60, gpu=0,
-        cpu=95, memory=10), on=market(hourly_usd={"ml.g4dn.xlarge": "0.736"})),
-    "Unrecorded use does not shrink.",
+    assert verdict(ONE, even(60, gpu=0, cpu=95, memory=10)) == finds(fix=["ml.m5.xlarge"])
+    result = verdict(
+        ONE,
+        even(60, gpu=0, cpu=95, memory=10),
+        on=market(hourly_usd={"ml.g4dn.xlarge": "0.736", "ml.m5.large": "0.115"}),
+    )
+    assert result == finds(fix=[], caution="…ml.m5.large, does not fit (vCPU: 4.6 needed…")
+    result = verdict(
+        ONE, even(60, gpu=0, cpu=95, memory=10), on=market(hourly_usd={"ml.g4dn.xlarge": "0.736"})
+    )
+    assert result == finds(caution="…no type with a known price is cheaper by the hour…")
+
+
+def test_unrecorded_use_does_not_shrink() -> None:
     # Without a memory series the type has no less of it: 16 GiB, not 8.
-    row(finds(fix=["ml.m5.xlarge"]), ONE, even(60, gpu=0, cpu=5)),
-    "Processing and transform jobs are judged too. The path is that of their own Create request.",
-    row(finds(paths=["ProcessingResources.ClusterConfig.InstanceType"]), ran(3600, "ml.g4dn.xlarge",
-        kind=JobKind.PROCESSING, phases=phases(("Processing", 3600)), billable_s=None),
-        lines(series(Metric.GPU, [0] * 60), series(Metric.CPU, [200] * 60))),
-    row(finds(paths=["TransformResources.InstanceType"]), ran(3600, "ml.g4dn.xlarge",
-        kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600)), billable_s=None),
-        lines(series(Metric.GPU, [0] * 60), series(Metric.CPU, [200] * 60))),
-    "One percent of one GPU is nothing and more in one minute is not.",
+    assert verdict(ONE, even(60, gpu=0, cpu=5)) == finds(fix=["ml.m5.xlarge"])
+
+
+def test_processing_and_transform_jobs_are_judged_too() -> None:
+    """The path is that of their own Create request."""
+    result = verdict(
+        ran(
+            3600,
+            "ml.g4dn.xlarge",
+            kind=JobKind.PROCESSING,
+            phases=phases(("Processing", 3600)),
+            billable_s=None,
+        ),
+        lines(series(Metric.GPU, [0] * 60), series(Metric.CPU, [200] * 60)),
+    )
+    assert result == finds(paths=["ProcessingResources.ClusterConfig.InstanceType"])
+    result = verdict(
+        ran(
+            3600,
+            "ml.g4dn.xlarge",
+            kind=JobKind.TRANSFORM,
+            phases=phases(("Transform", 3600)),
+            billable_s=None,
+        ),
+        lines(series(Metric.GPU, [0] * 60), series(Metric.CPU, [200] * 60)),
+    )
+    assert result == finds(paths=["TransformResources.InstanceType"])
+
+
+def test_one_percent_of_one_gpu_is_nothing_and_more_in_one_minute_is_not() -> None:
     # Of all GPUs of a host together: CloudWatch gives their sum.
-    row(finds("…did nothing…"), ONE, lines(series(Metric.GPU, [0.0] * 59 + [1.0]),
-        series(Metric.CPU, [200] * 60))),
-    row(finds(without="did nothing"), ONE, lines(series(Metric.GPU, [0.0] * 59 + [1.1]),
-        series(Metric.CPU, [200] * 60))),
-    row(finds("…did nothing…"), ran(3600, "ml.g4dn.12xlarge"), lines(series(Metric.GPU,
-        [0.0] * 59 + [1.0]), series(Metric.CPU, [200] * 60))),
-    row(finds(without="did nothing"), ran(3600, "ml.g4dn.12xlarge"), lines(series(Metric.GPU,
-        [0.0] * 59 + [1.1]), series(Metric.CPU, [200] * 60))),
-    "It is one story: other rules of GPU use leave it to this one, or are shown under it.",
-    row("not applicable: …", ran(3600, "ml.g4dn.12xlarge"), even(60, gpu=0, gpu_memory=2, cpu=95,
-        memory=5), rule="gpu-underused"),
-    row("not applicable: …", ran(3600, "ml.g4dn.12xlarge"), even(60, gpu=0, gpu_memory=2, cpu=95,
-        memory=5), rule="some-gpus-unused"),
-    row(CLEAR, ran(3600, "ml.g4dn.12xlarge"), even(60, gpu=0, gpu_memory=2, cpu=95, memory=5),
-        rule="gpu-starved"),
-    row(FOUND, ran(3600, "ml.g4dn.12xlarge"), even(60, gpu=0, gpu_memory=2, cpu=95, memory=5),
-        rule="cpu-bottleneck"),
-    "The advised job gets no advice back. On the CPU type the same work is well placed.",
-    row(finds(fix=["ml.m5.xlarge"]), ONE, even(60, gpu=0, cpu=60, memory=50)),
-    row("not applicable: …", ran(3600, "ml.m5.xlarge"), even(60, cpu=60, memory=50),
-        rule="gpu-idle"),
-    row("not applicable: …", ran(3600, "ml.m5.xlarge"), even(60, cpu=60, memory=50),
-        rule="gpu-underused"),
-    row("not applicable: …", ran(3600, "ml.m5.xlarge"), even(60, cpu=60, memory=50),
-        rule="cpu-bottleneck"),
-    row(CLEAR, ran(3600, "ml.m5.xlarge"), even(60, cpu=60, memory=50), rule="cpu-underused"),
-    "Several hosts all move. 2 x (0.736 - 0.23 - 30 GB x 1 h / 744 h x 0.14).",
-    row(finds(usd="1.000710"), ran(3600, "ml.g4dn.xlarge", 2), even(60, hosts=2, gpu=0, cpu=50)),
-)  # fmt: skip
+    result = verdict(
+        ONE, lines(series(Metric.GPU, [0.0] * 59 + [1.0]), series(Metric.CPU, [200] * 60))
+    )
+    assert result == finds("…did nothing…")
+    result = verdict(
+        ONE, lines(series(Metric.GPU, [0.0] * 59 + [1.1]), series(Metric.CPU, [200] * 60))
+    )
+    assert result == finds(without="did nothing")
+    result = verdict(
+        ran(3600, "ml.g4dn.12xlarge"),
+        lines(series(Metric.GPU, [0.0] * 59 + [1.0]), series(Metric.CPU, [200] * 60)),
+    )
+    assert result == finds("…did nothing…")
+    result = verdict(
+        ran(3600, "ml.g4dn.12xlarge"),
+        lines(series(Metric.GPU, [0.0] * 59 + [1.1]), series(Metric.CPU, [200] * 60)),
+    )
+    assert result == finds(without="did nothing")
+
+
+def test_it_is_one_story() -> None:
+    """Other rules of GPU use leave it to this one, or are shown under it."""
+    result = answer(
+        "gpu-underused",
+        ran(3600, "ml.g4dn.12xlarge"),
+        even(60, gpu=0, gpu_memory=2, cpu=95, memory=5),
+    )
+    assert result == does_not_apply("…")
+    result = answer(
+        "some-gpus-unused",
+        ran(3600, "ml.g4dn.12xlarge"),
+        even(60, gpu=0, gpu_memory=2, cpu=95, memory=5),
+    )
+    assert result == does_not_apply("…")
+    result = answer(
+        "gpu-starved",
+        ran(3600, "ml.g4dn.12xlarge"),
+        even(60, gpu=0, gpu_memory=2, cpu=95, memory=5),
+    )
+    assert result == CLEAR
+    result = answer(
+        "cpu-bottleneck",
+        ran(3600, "ml.g4dn.12xlarge"),
+        even(60, gpu=0, gpu_memory=2, cpu=95, memory=5),
+    )
+    assert result == FOUND
+
+
+def test_the_advised_job_gets_no_advice_back() -> None:
+    """On the CPU type the same work is well placed."""
+    assert verdict(ONE, even(60, gpu=0, cpu=60, memory=50)) == finds(fix=["ml.m5.xlarge"])
+    result = answer("gpu-idle", ran(3600, "ml.m5.xlarge"), even(60, cpu=60, memory=50))
+    assert result == does_not_apply("…")
+    result = answer("gpu-underused", ran(3600, "ml.m5.xlarge"), even(60, cpu=60, memory=50))
+    assert result == does_not_apply("…")
+    result = answer("cpu-bottleneck", ran(3600, "ml.m5.xlarge"), even(60, cpu=60, memory=50))
+    assert result == does_not_apply("…")
+    assert answer("cpu-underused", ran(3600, "ml.m5.xlarge"), even(60, cpu=60, memory=50)) == CLEAR
+
+
+def test_several_hosts_all_move() -> None:
+    """2 x (0.736 - 0.23 - 30 GB x 1 h / 744 h x 0.14)."""
+    result = verdict(ran(3600, "ml.g4dn.xlarge", 2), even(60, hosts=2, gpu=0, cpu=50))
+    assert result == finds(usd="1.000710")
 
 
 def test_trainium_reports_no_such_metric() -> None:

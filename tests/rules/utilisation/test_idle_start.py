@@ -1,4 +1,5 @@
 from decimal import Decimal
+from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +11,8 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes import trainium
 from tests.fakes.jobs import Points, phases, ran, series, usage
-from tests.fakes.judging import outcome
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
+from tests.fakes.judging import answer, outcome
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, even, finds, later, lines
 from tests.fakes.trainium import MARKET, TRAINIUM
 
 cpu_alone = later(trainium.cpu_alone)
@@ -34,115 +35,269 @@ def on_gpu(
     return usage(run, cpu, series(Metric.GPU, gpu), full, series(Metric.GPU_MEMORY, [9.0] * 120))
 
 
-test_cases = cases(
-    RULE,
-    "An idle start is measured.",
+verdict = partial(answer, RULE)
+
+
+def test_an_idle_start_is_measured() -> None:
     # 24 of 120 minutes of 2 hours at $0.92 were billed and produced nothing.
     # a fifth of 2 h x $0.92, and of 30 GB x $0.14 x 2 h / 744 h
-    row(finds("All hosts were idle for 24 min of 2 h on 1 x ml.m5.4xlarge, before work began.",
-        builder="measured", usd="0.370258", span=None, evidence={"idle_s": 1440}), CPU_JOB,
-        on_cpu([0.05] * 24 + [9.0] * 96)),
-    "A job on a CPU type is not advised to move to one.",
+    assert verdict(CPU_JOB, on_cpu([0.05] * 24 + [9.0] * 96)) == finds(
+        "All hosts were idle for 24 min of 2 h on 1 x ml.m5.4xlarge, before work began.",
+        builder="measured",
+        usd="0.370258",
+        span=None,
+        evidence={"idle_s": 1440},
+    )
+
+
+def test_a_job_on_a_cpu_type_is_not_advised_to_move_to_one() -> None:
     # A processing job and a training job with channels: what to do is to find what it waits for.
-    *(row(finds(fix=[], first_step="Look in the job's log for what it waited for…", without="CPU"),
-        run, on_cpu([0.05] * 24 + [9.0] * 96, run)) for run in (ran(7200, "ml.m5.4xlarge"),
-        ran(7200, "ml.m5.4xlarge", kind=JobKind.PROCESSING, phases=phases(("Processing", 7200))))),
-    row(finds(fix=["S3Prefix", "s3://<bucket>/<prefix>", "FastFile"]), ran(7200, "ml.m5.4xlarge",
-        channels=()), on_cpu([0.05] * 24 + [9.0] * 96)),
-    "Ten minutes are long and nine are not. Imports and late points take up to six.",
-    row(FOUND, CPU_JOB, on_cpu([0] * 10 + [9.0] * 110)),
-    row(CLEAR, CPU_JOB, on_cpu([0] * 9 + [9.0] * 111)),
-    "Two percent of the run are much and less is not. 10 of 500 minutes, and of 501.",
-    row(FOUND, ran(60 * 500, "ml.m5.4xlarge"), on_cpu([0] * 10 + [9.0] * (500 - 10), ran(60 * 500,
-        "ml.m5.4xlarge"))),
-    row(CLEAR, ran(60 * 501, "ml.m5.4xlarge"), on_cpu([0] * 10 + [9.0] * (501 - 10), ran(60 * 501,
-        "ml.m5.4xlarge"))),
-    "Imports before the wait do not hide it.",
+    for run in (
+        ran(7200, "ml.m5.4xlarge"),
+        ran(7200, "ml.m5.4xlarge", kind=JobKind.PROCESSING, phases=phases(("Processing", 7200))),
+    ):
+        result = verdict(run, on_cpu([0.05] * 24 + [9.0] * 96, run))
+        assert result == finds(
+            fix=[], first_step="Look in the job's log for what it waited for…", without="CPU"
+        )
+    result = verdict(ran(7200, "ml.m5.4xlarge", channels=()), on_cpu([0.05] * 24 + [9.0] * 96))
+    assert result == finds(fix=["S3Prefix", "s3://<bucket>/<prefix>", "FastFile"])
+
+
+def test_ten_minutes_are_long_and_nine_are_not() -> None:
+    """Imports and late points take up to six."""
+    assert verdict(CPU_JOB, on_cpu([0] * 10 + [9.0] * 110)) == FOUND
+    assert verdict(CPU_JOB, on_cpu([0] * 9 + [9.0] * 111)) == CLEAR
+
+
+def test_two_percent_of_the_run_are_much_and_less_is_not() -> None:
+    """10 of 500 minutes, and of 501."""
+    result = verdict(
+        ran(60 * 500, "ml.m5.4xlarge"),
+        on_cpu([0] * 10 + [9.0] * (500 - 10), ran(60 * 500, "ml.m5.4xlarge")),
+    )
+    assert result == FOUND
+    result = verdict(
+        ran(60 * 501, "ml.m5.4xlarge"),
+        on_cpu([0] * 10 + [9.0] * (501 - 10), ran(60 * 501, "ml.m5.4xlarge")),
+    )
+    assert result == CLEAR
+
+
+def test_imports_before_the_wait_do_not_hide_it() -> None:
     # Two busy minutes, then twenty idle ones, then the work.
-    row(finds(evidence={"idle_s": 1200}), CPU_JOB, on_cpu([1, 1] + [0.05] * 20 + [9.0] * 98)),
-    "A pause after the first minutes is no start.",
+    result = verdict(CPU_JOB, on_cpu([1, 1] + [0.05] * 20 + [9.0] * 98))
+    assert result == finds(evidence={"idle_s": 1200})
+
+
+def test_a_pause_after_the_first_minutes_is_no_start() -> None:
     # Eight busy minutes are work; so is one of the GPU.
-    row(CLEAR, CPU_JOB, on_cpu([9.0] * 8 + [0] * 20 + [9.0] * 92)),
-    row(CLEAR, GPU_JOB, on_gpu([2] * 2 + [0] * 20 + [2] * 98, [90] * 2 + [0] * 20 + [90] * 98)),
-    "Late points are not idle ones.",
+    assert verdict(CPU_JOB, on_cpu([9.0] * 8 + [0] * 20 + [9.0] * 92)) == CLEAR
+    result = verdict(
+        GPU_JOB, on_gpu([2] * 2 + [0] * 20 + [2] * 98, [90] * 2 + [0] * 20 + [90] * 98)
+    )
+    assert result == CLEAR
+
+
+def test_late_points_are_not_idle_ones() -> None:
     # Only the known minutes count: 12 of 16 on CPU, and a gap ends them.
-    row(finds(evidence={"idle_s": 720}), CPU_JOB, on_cpu([None] * 4 + [0] * 12 + [9.0] * 104)),
-    row(CLEAR, CPU_JOB, on_cpu([0] * 6 + [None] * 6 + [0] * 6 + [9.0] * 102)),
-    row(CLEAR, CPU_JOB, on_cpu([None] * 20 + [0] * 12 + [9.0] * 88)),
-    "An idle GPU job is measured although its GPU points come late.",
+    result = verdict(CPU_JOB, on_cpu([None] * 4 + [0] * 12 + [9.0] * 104))
+    assert result == finds(evidence={"idle_s": 720})
+    assert verdict(CPU_JOB, on_cpu([0] * 6 + [None] * 6 + [0] * 6 + [9.0] * 102)) == CLEAR
+    assert verdict(CPU_JOB, on_cpu([None] * 20 + [0] * 12 + [9.0] * 88)) == CLEAR
+
+
+def test_an_idle_gpu_job_is_measured_although_its_gpu_points_come_late() -> None:
     # From the first GPU point to the first work 26 minutes, of which 20 are granted.
-    row(finds(confidence="measured", usd="0.094000"), GPU_JOB, on_gpu([0.05] * 30 + [2] * 90,
-        [None] * 4 + [0] * 26 + [90] * 90)),
-    "A download by hand is counted beyond 20 minutes, less the small CPU type that could do it.",
+    result = verdict(GPU_JOB, on_gpu([0.05] * 30 + [2] * 90, [None] * 4 + [0] * 26 + [90] * 90))
+    assert result == finds(confidence="measured", usd="0.094000")
+
+
+def test_a_download_by_hand_is_counted_beyond_20_minutes() -> None:
+    """A download by hand is counted beyond 20 minutes, less the small CPU type that could do it."""
     # One core for 30 minutes before the GPU's first work: 600 s x (1 - 0.115 / 0.94).
-    row(finds("No GPU worked in the first 30 min of 2 h on 1 x ml.g4dn.2xlarge; after 20 min, "
-        "at most 1.25 of 8 cores were busy for 10 min.", confidence="derived", usd="0.137344",
-        span=None, evidence={"calm_s": 600},
-        fix=[("InputDataConfig[train].DataSource.S3DataSource.S3DataType", None, "S3Prefix"),
-        ("InputDataConfig[train].DataSource.S3DataSource.S3Uri", None, "s3://<bucket>/<prefix>"),
-        ("InputDataConfig[train].InputMode", None, "FastFile")]), ran(7200, "ml.g4dn.2xlarge",
-        channels=()), on_gpu([1.0] * 30 + [2] * 90, [0] * 30 + [90] * 90,
-        ran(7200, "ml.g4dn.2xlarge", channels=()))),
-    row(CLEAR, GPU_JOB, on_gpu([1.0] * 20 + [2] * 100, [0] * 20 + [90] * 100)),
-    "A job with a channel is not told to add one. Something else than its data came late.",
-    row(finds(fix=[]), GPU_JOB, on_gpu([1.0] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
-    "The first 20 minutes are granted, whatever happened in them.",
-    row(finds("No GPU worked in the first 30 min of 2 h on 1 x ml.g4dn.2xlarge; after 20 min, at "
-        "most 1.25 of 8 cores were busy for 10 min.", builder="measured", usd="0.156667"), GPU_JOB,
-        on_gpu([6.0] * 20 + [0.05] * 10 + [2] * 90, [0] * 30 + [90] * 90)),
-    row(CLEAR, GPU_JOB, on_gpu([0.05] * 20 + [2] * 100, [0] * 20 + [90] * 100)),
-    "Idle minutes count whole, calm ones less a CPU type.",
-    row(finds(builder="derived", evidence={"idle_s": 600, "calm_s": 900}, usd="0.362683"), GPU_JOB,
-        on_gpu([0.05] * 30 + [1.0] * 15 + [2] * 75, [0] * 45 + [90] * 75)),
-    "Missing GPU points take none of the granted minutes away.",
-    row(finds(usd="0.078333"), GPU_JOB, on_gpu([0.05] * 30 + [2] * 90,
-        [0] * 25 + [None] * 4 + [0] + [90] * 90)),
-    "A burst of imports hides nothing.",
+    result = verdict(
+        ran(7200, "ml.g4dn.2xlarge", channels=()),
+        on_gpu(
+            [1.0] * 30 + [2] * 90, [0] * 30 + [90] * 90, ran(7200, "ml.g4dn.2xlarge", channels=())
+        ),
+    )
+    assert result == finds(
+        "No GPU worked in the first 30 min of 2 h on 1 x ml.g4dn.2xlarge; after 20 min, "
+        "at most 1.25 of 8 cores were busy for 10 min.",
+        confidence="derived",
+        usd="0.137344",
+        span=None,
+        evidence={"calm_s": 600},
+        fix=[
+            ("InputDataConfig[train].DataSource.S3DataSource.S3DataType", None, "S3Prefix"),
+            (
+                "InputDataConfig[train].DataSource.S3DataSource.S3Uri",
+                None,
+                "s3://<bucket>/<prefix>",
+            ),
+            ("InputDataConfig[train].InputMode", None, "FastFile"),
+        ],
+    )
+    assert verdict(GPU_JOB, on_gpu([1.0] * 20 + [2] * 100, [0] * 20 + [90] * 100)) == CLEAR
+
+
+def test_a_job_with_a_channel_is_not_told_to_add_one() -> None:
+    """Something else than its data came late."""
+    assert verdict(GPU_JOB, on_gpu([1.0] * 30 + [2] * 90, [0] * 30 + [90] * 90)) == finds(fix=[])
+
+
+def test_the_first_20_minutes_are_granted_whatever_happened_in_them() -> None:
+    result = verdict(GPU_JOB, on_gpu([6.0] * 20 + [0.05] * 10 + [2] * 90, [0] * 30 + [90] * 90))
+    assert result == finds(
+        "No GPU worked in the first 30 min of 2 h on 1 x ml.g4dn.2xlarge; after 20 min, at "
+        "most 1.25 of 8 cores were busy for 10 min.",
+        builder="measured",
+        usd="0.156667",
+    )
+    assert verdict(GPU_JOB, on_gpu([0.05] * 20 + [2] * 100, [0] * 20 + [90] * 100)) == CLEAR
+
+
+def test_idle_minutes_count_whole_calm_ones_less_a_cpu_type() -> None:
+    result = verdict(GPU_JOB, on_gpu([0.05] * 30 + [1.0] * 15 + [2] * 75, [0] * 45 + [90] * 75))
+    assert result == finds(
+        builder="derived", evidence={"idle_s": 600, "calm_s": 900}, usd="0.362683"
+    )
+
+
+def test_missing_gpu_points_take_none_of_the_granted_minutes_away() -> None:
+    result = verdict(
+        GPU_JOB, on_gpu([0.05] * 30 + [2] * 90, [0] * 25 + [None] * 4 + [0] + [90] * 90)
+    )
+    assert result == finds(usd="0.078333")
+
+
+def test_a_burst_of_imports_hides_nothing() -> None:
     # 40 idle minutes, and three in which six cores import.
-    row(finds(usd="0.313333"), GPU_JOB, on_gpu([0.05] * 40 + [6.0] * 3 + [2] * 77,
-        [0] * 43 + [90] * 77)),
-    "Loading weights is no idleness: a memory fills up meanwhile.",
-    row(CLEAR, GPU_JOB, on_gpu([1.0] * 50 + [2] * 70, [0] * 50 + [90] * 70,
-        memory=[20 + 0.5 * n for n in range(50)] + [45] * 70)),
-    "Cores at work before the GPU are a range from nothing, beyond 20 minutes and ten.",
+    result = verdict(GPU_JOB, on_gpu([0.05] * 40 + [6.0] * 3 + [2] * 77, [0] * 43 + [90] * 77))
+    assert result == finds(usd="0.313333")
+
+
+def test_loading_weights_is_no_idleness_a_memory_fills_up_meanwhile() -> None:
+    result = verdict(
+        GPU_JOB,
+        on_gpu(
+            [1.0] * 50 + [2] * 70,
+            [0] * 50 + [90] * 70,
+            memory=[20 + 0.5 * n for n in range(50)] + [45] * 70,
+        ),
+    )
+    assert result == CLEAR
+
+
+def test_cores_at_work_before_the_gpu_are_a_range_from_nothing() -> None:
+    """Cores at work before the GPU are a range from nothing, beyond 20 minutes and ten."""
     # They may prepare data, which a CPU type can do as well.
-    row(finds("No GPU worked in the first 30 min of 2 h on 1 x ml.g4dn.2xlarge, while 6.0 of 8 "
-        "cores were busy on average.", usd="0.000000", span=("0.000000", "0.079900"),
-        caution="…processing job…"), GPU_JOB, on_gpu([6.0] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
-    row(CLEAR, GPU_JOB, on_gpu([6.0] * 29 + [2] * 91, [0] * 29 + [90] * 91)),
-    "What more cores did is the range above what is counted.",
-    row(finds(usd="0.188000", span=("0.188000", "0.267900"), caution="…not counted."), GPU_JOB,
-        on_gpu([6.0] * 30 + [0.05] * 12 + [2] * 78, [0] * 42 + [90] * 78)),
-    "Where host memory is not known, a core at work may load weights.",
-    row(finds(usd="0.000000"), GPU_JOB, on_gpu([1.0] * 40 + [2] * 80, [0] * 40 + [90] * 80,
-        memory=[])),
-    "A GPU that never works is another story. There is no first work to wait for.",
-    row(CLEAR, GPU_JOB, on_gpu([1.0] * 120, [0] * 120)),
-    "A run that never works has no start. All of it is an idle tail.",
-    row(CLEAR, CPU_JOB, on_cpu([0.05] * 120)),
-    row(CLEAR, CPU_JOB, on_cpu([1, 1] + [0.05] * 118)),
-    "One busy host is no idle start. Every host must be known to be idle.",
-    row(CLEAR, ran(7200, "ml.m5.4xlarge", 2), lines(series(Metric.CPU, [0] * 30 + [900] * 90),
-        series(Metric.CPU, [900] * 120, host="train/algo-2"))),
-    "Other kinds lose their own phase. 12 of 60 minutes at $0.92, and of the volume.",
-    row(finds(alone="0.184000"), ran(3600, "ml.m5.4xlarge", kind=JobKind.PROCESSING,
-        phases=phases(("Processing", 3600)), volume_gb=None), on_cpu([0] * 12 + [9.0] * 48,
-        ran(3600, "ml.m5.4xlarge", kind=JobKind.PROCESSING, phases=phases(("Processing", 3600)),
-        volume_gb=None))),
-    row(finds(alone="0.184000"), ran(3600, "ml.m5.4xlarge", kind=JobKind.TRANSFORM,
-        phases=phases(("Transform", 3600)), volume_gb=None), on_cpu([0] * 12 + [9.0] * 48,
-        ran(3600, "ml.m5.4xlarge", kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600)),
-        volume_gb=None))),
-    "Without the GPU of a GPU job it does not know.",
+    result = verdict(GPU_JOB, on_gpu([6.0] * 30 + [2] * 90, [0] * 30 + [90] * 90))
+    assert result == finds(
+        "No GPU worked in the first 30 min of 2 h on 1 x ml.g4dn.2xlarge, while 6.0 of 8 "
+        "cores were busy on average.",
+        usd="0.000000",
+        span=("0.000000", "0.079900"),
+        caution="…processing job…",
+    )
+    assert verdict(GPU_JOB, on_gpu([6.0] * 29 + [2] * 91, [0] * 29 + [90] * 91)) == CLEAR
+
+
+def test_what_more_cores_did_is_the_range_above_what_is_counted() -> None:
+    result = verdict(GPU_JOB, on_gpu([6.0] * 30 + [0.05] * 12 + [2] * 78, [0] * 42 + [90] * 78))
+    assert result == finds(usd="0.188000", span=("0.188000", "0.267900"), caution="…not counted.")
+
+
+def test_where_host_memory_is_not_known_a_core_at_work_may_load_weights() -> None:
+    result = verdict(GPU_JOB, on_gpu([1.0] * 40 + [2] * 80, [0] * 40 + [90] * 80, memory=[]))
+    assert result == finds(usd="0.000000")
+
+
+def test_a_gpu_that_never_works_is_another_story() -> None:
+    """There is no first work to wait for."""
+    assert verdict(GPU_JOB, on_gpu([1.0] * 120, [0] * 120)) == CLEAR
+
+
+def test_a_run_that_never_works_has_no_start() -> None:
+    """All of it is an idle tail."""
+    assert verdict(CPU_JOB, on_cpu([0.05] * 120)) == CLEAR
+    assert verdict(CPU_JOB, on_cpu([1, 1] + [0.05] * 118)) == CLEAR
+
+
+def test_one_busy_host_is_no_idle_start() -> None:
+    """Every host must be known to be idle."""
+    result = verdict(
+        ran(7200, "ml.m5.4xlarge", 2),
+        lines(
+            series(Metric.CPU, [0] * 30 + [900] * 90),
+            series(Metric.CPU, [900] * 120, host="train/algo-2"),
+        ),
+    )
+    assert result == CLEAR
+
+
+def test_other_kinds_lose_their_own_phase() -> None:
+    """12 of 60 minutes at $0.92, and of the volume."""
+    result = verdict(
+        ran(
+            3600,
+            "ml.m5.4xlarge",
+            kind=JobKind.PROCESSING,
+            phases=phases(("Processing", 3600)),
+            volume_gb=None,
+        ),
+        on_cpu(
+            [0] * 12 + [9.0] * 48,
+            ran(
+                3600,
+                "ml.m5.4xlarge",
+                kind=JobKind.PROCESSING,
+                phases=phases(("Processing", 3600)),
+                volume_gb=None,
+            ),
+        ),
+    )
+    assert result == finds(alone="0.184000")
+    result = verdict(
+        ran(
+            3600,
+            "ml.m5.4xlarge",
+            kind=JobKind.TRANSFORM,
+            phases=phases(("Transform", 3600)),
+            volume_gb=None,
+        ),
+        on_cpu(
+            [0] * 12 + [9.0] * 48,
+            ran(
+                3600,
+                "ml.m5.4xlarge",
+                kind=JobKind.TRANSFORM,
+                phases=phases(("Transform", 3600)),
+                volume_gb=None,
+            ),
+        ),
+    )
+    assert result == finds(alone="0.184000")
+
+
+def test_without_the_gpu_of_a_gpu_job_it_does_not_know() -> None:
     # Its card asks for CPU alone, which CPU jobs have too.
-    row("unknown: metric_missing", GPU_JOB, even(120, cpu=1)),
-    "Accelerators that nobody measures may have worked. Trainium reports no such metric.",
-    row("unknown: accelerator_unseen", ran(7200, TRAINIUM), cpu_alone([0] * 30 + [200] * 90),
-        on=MARKET),
-    "1.25 cores are one process, and more are several.",
-    row(finds(usd="0.137344"), GPU_JOB, on_gpu([1.25] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
-    row(finds(usd="0.000000"), GPU_JOB, on_gpu([1.3] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
-)  # fmt: skip
+    assert verdict(GPU_JOB, even(120, cpu=1)) == cannot_judge("metric_missing")
+
+
+def test_accelerators_that_nobody_measures_may_have_worked() -> None:
+    """Trainium reports no such metric."""
+    result = verdict(ran(7200, TRAINIUM), cpu_alone([0] * 30 + [200] * 90), on=MARKET)
+    assert result == cannot_judge("accelerator_unseen")
+
+
+def test_a_core_and_a_quarter_are_one_process_and_more_are_several() -> None:
+    """1.25 cores are one process, and more are several."""
+    result = verdict(GPU_JOB, on_gpu([1.25] * 30 + [2] * 90, [0] * 30 + [90] * 90))
+    assert result == finds(usd="0.137344")
+    result = verdict(GPU_JOB, on_gpu([1.3] * 30 + [2] * 90, [0] * 30 + [90] * 90))
+    assert result == finds(usd="0.000000")
 
 
 LEVELS = (0.05, 1.0, 6.0)

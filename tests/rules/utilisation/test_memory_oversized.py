@@ -1,4 +1,5 @@
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
@@ -7,8 +8,17 @@ from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import FixedPrices, even_use, instance_type, ran, series, usage
-from tests.fakes.judging import outcome
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
+from tests.fakes.judging import answer, outcome
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    cannot_judge,
+    does_not_apply,
+    even,
+    finds,
+    later,
+    lines,
+)
 
 RULE = "memory-oversized"
 
@@ -34,11 +44,18 @@ KINDS = {
     )
 }
 USD = {
-    "ml.m5.xlarge": "0.23", "ml.m5.2xlarge": "0.46", "ml.m5.4xlarge": "0.92",
-    "ml.c5.xlarge": "0.204", "ml.c5.2xlarge": "0.408", "ml.c5.4xlarge": "0.816",
-    "ml.c4.4xlarge": "0.70", "ml.c5d.4xlarge": "0.60", "ml.c7i-flex.4xlarge": "0.50",
-    "ml.r5.4xlarge": "1.21", "ml.t3.2xlarge": "0.40",
-}  # fmt: skip
+    "ml.m5.xlarge": "0.23",
+    "ml.m5.2xlarge": "0.46",
+    "ml.m5.4xlarge": "0.92",
+    "ml.c5.xlarge": "0.204",
+    "ml.c5.2xlarge": "0.408",
+    "ml.c5.4xlarge": "0.816",
+    "ml.c4.4xlarge": "0.70",
+    "ml.c5d.4xlarge": "0.60",
+    "ml.c7i-flex.4xlarge": "0.50",
+    "ml.r5.4xlarge": "1.21",
+    "ml.t3.2xlarge": "0.40",
+}
 MARKET = Market(KINDS, FixedPrices(USD))
 
 
@@ -48,52 +65,96 @@ def used(run: Job, **percent: float) -> Measurements:
     return even_use(run, (60, 60), run.instance_count or 1, percent, KINDS)
 
 
-test_cases = cases(
-    RULE,
-    "A short peak of memory keeps the type. P95 is low, P99.5 is not.",
-    row(CLEAR, ran(3600, "ml.m5.4xlarge"), lines(series(Metric.CPU, [1120] * 60),
-        series(Metric.MEMORY, [10] * 59 + [90]), types=KINDS)),
-    "Other types are not its concern.",
+verdict = partial(answer, RULE, on=MARKET)
+
+
+def test_a_short_peak_of_memory_keeps_the_type() -> None:
+    """P95 is low, P99.5 is not."""
+    result = verdict(
+        ran(3600, "ml.m5.4xlarge"),
+        lines(
+            series(Metric.CPU, [1120] * 60), series(Metric.MEMORY, [10] * 59 + [90]), types=KINDS
+        ),
+    )
+    assert result == CLEAR
+
+
+def test_other_types_are_not_its_concern() -> None:
     # A c type has no less; a GPU job's memory feeds the GPU; a mix has no one type.
-    row("not applicable: its type is neither general-purpose nor memory-optimized",
-        ran(3600, "ml.c5.4xlarge"), used(cpu=70, memory=5)),
-    row("not applicable: …GPU…", ran(3600, "ml.g4dn.2xlarge"), even(60, cpu=5, memory=5, gpu=90),
-        on=None),
-    row("not applicable: …several groups…", ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1),
-        InstanceGroup("ml.m5.large", 1)))),
-    "Without a price nothing is cheaper. No rate of today's type.",
-    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=20), on=Market(KINDS,
-        FixedPrices({"ml.c5.4xlarge": "0.816"}))),
-    "Zero seconds are no advice. A run that ended as it began.",
-    row("unknown: metric_missing", ran(0, "ml.m5.4xlarge", training_s=Decimal(0),
-        billable_s=Decimal(0))),
-    "Busy cores in much memory go to a c type. $0.92 - $0.816.",
+    result = verdict(ran(3600, "ml.c5.4xlarge"), used(cpu=70, memory=5))
+    assert result == does_not_apply("its type is neither general-purpose nor memory-optimized")
+    result = verdict(ran(3600, "ml.g4dn.2xlarge"), even(60, cpu=5, memory=5, gpu=90), on=None)
+    assert result == does_not_apply("…GPU…")
+    result = verdict(
+        ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))
+    )
+    assert result == does_not_apply("…several groups…")
+
+
+def test_without_a_price_nothing_is_cheaper() -> None:
+    """No rate of today's type."""
+    result = verdict(
+        ran(3600, "ml.m5.4xlarge"),
+        used(cpu=70, memory=20),
+        on=Market(KINDS, FixedPrices({"ml.c5.4xlarge": "0.816"})),
+    )
+    assert result == CLEAR
+
+
+def test_zero_seconds_are_no_advice() -> None:
+    """A run that ended as it began."""
+    result = verdict(ran(0, "ml.m5.4xlarge", training_s=Decimal(0), billable_s=Decimal(0)))
+    assert result == cannot_judge("metric_missing")
+
+
+def test_busy_cores_in_much_memory_go_to_a_c_type() -> None:
+    """$0.92 - $0.816."""
     # 70% of 16 vCPUs need 13.4, 20% of 64 GiB need 15.4: ml.c5.4xlarge.
-    row(finds("Memory stayed under 20% of 64 GiB for 95% of 1 h on 1 x ml.m5.4xlarge.",
-        builder="derived", fix=[("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.c5.4xlarge")],
-        evidence={"memory_needed_gib": 15.4}, usd="0.104000"), ran(3600, "ml.m5.4xlarge"),
-        used(cpu=70, memory=20)),
-    "Exactly 35 percent is used. Just under it is not; the policy may say 20.",
-    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=35)),
-    row(FOUND, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=34.9)),
-    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=20), on=MARKET,
-        limits={"memory_p95_below": 20}),
-    "The cheapest type that holds all is advised.",
+    result = verdict(ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=20))
+    assert result == finds(
+        "Memory stayed under 20% of 64 GiB for 95% of 1 h on 1 x ml.m5.4xlarge.",
+        builder="derived",
+        fix=[("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.c5.4xlarge")],
+        evidence={"memory_needed_gib": 15.4},
+        usd="0.104000",
+    )
+
+
+def test_exactly_35_percent_is_used() -> None:
+    """Just under it is not; the policy may say 20."""
+    assert verdict(ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=35)) == CLEAR
+    assert verdict(ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=34.9)) == FOUND
+    result = verdict(
+        ran(3600, "ml.m5.4xlarge"),
+        used(cpu=70, memory=20),
+        on=MARKET,
+        limits={"memory_p95_below": 20},
+    )
+    assert result == CLEAR
+
+
+def test_the_cheapest_type_that_holds_all_is_advised() -> None:
     # Never an older family, other storage, or vCPUs that are not steady.
     # 30.7 GiB; 46.1, which no c type of 16 vCPUs has; 7.7 vCPU and 15.4 GiB
-    row(finds(fix=["ml.c5.4xlarge"]), ran(3600, "ml.r5.4xlarge"), used(cpu=70, memory=20)),
-    row(finds(fix=["ml.m5.4xlarge"]), ran(3600, "ml.r5.4xlarge"), used(cpu=70, memory=30)),
-    row(finds(fix=["ml.c5.2xlarge"]), ran(3600, "ml.m5.4xlarge"), used(cpu=40, memory=20)),
-    "A smaller type of the family is the other rule's story.",
+    result = verdict(ran(3600, "ml.r5.4xlarge"), used(cpu=70, memory=20))
+    assert result == finds(fix=["ml.c5.4xlarge"])
+    result = verdict(ran(3600, "ml.r5.4xlarge"), used(cpu=70, memory=30))
+    assert result == finds(fix=["ml.m5.4xlarge"])
+    result = verdict(ran(3600, "ml.m5.4xlarge"), used(cpu=40, memory=20))
+    assert result == finds(fix=["ml.c5.2xlarge"])
+
+
+def test_a_smaller_type_of_the_family_is_the_other_rules_story() -> None:
     # 18 GiB on 8 vCPUs: ml.c5.2xlarge has 16, and ml.m5.2xlarge is cheaper than ml.c5.4xlarge.
-    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28)),
-    row(finds(fix=["ml.m5.2xlarge"]), ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28),
-        on=MARKET, rule="cpu-underused"),
-    "The advised type gets no advice back. The same use as on an ml.r5.4xlarge.",
-    row("not applicable: …", ran(3600, "ml.c5.4xlarge"), used(cpu=70, memory=80)),
-    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=60)),
-    on=MARKET,
-)  # fmt: skip
+    assert verdict(ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28)) == CLEAR
+    result = answer("cpu-underused", ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28), on=MARKET)
+    assert result == finds(fix=["ml.m5.2xlarge"])
+
+
+def test_the_advised_type_gets_no_advice_back() -> None:
+    """The same use as on an ml.r5.4xlarge."""
+    assert verdict(ran(3600, "ml.c5.4xlarge"), used(cpu=70, memory=80)) == does_not_apply("…")
+    assert verdict(ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=60)) == CLEAR
 
 
 def test_a_legacy_type_may_move_within_its_time() -> None:

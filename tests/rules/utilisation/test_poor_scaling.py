@@ -1,4 +1,5 @@
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sageaudit.domain.audit.summary import AuditSummary
@@ -8,7 +9,8 @@ from sageaudit.domain.usage.measurements import Metric
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import phases, ran, series
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
+from tests.fakes.judging import answer
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, even, finds, lines
 
 RULE = "poor-scaling"
 FOUR = ran(3600, "ml.m5.4xlarge", 4)
@@ -44,95 +46,200 @@ def heeded(instances: int | None) -> list[AuditSummary]:
     return [earlier_run(1, instance_count=instances, found_rules=(RULE,), fingerprint="other")]
 
 
-test_cases = cases(
-    RULE,
-    "A family that paid less on fewer is told.",
+verdict = partial(answer, RULE)
+
+
+def test_a_family_that_paid_less_on_fewer_is_told() -> None:
     # As slow as its slowest run on one: 2.5 h x $0.23; the range goes to the median, 2.25 h.
     # $0.92 - 2.5 h x $0.23, and $0.92 - 2.25 h x $0.23
-    row(finds("The same job costs $0.92 on 4 x ml.m5.xlarge and $0.52 on 1 (medians of 2 and 2 "
-        "runs).", builder="derived", fix=[("ResourceConfig.InstanceCount", 4, 1)], usd="0.345000",
-        span=("0.345000", "0.402500"), evidence={"runs_on_fewer": 2}), TWINS, BUSY,
-        earlier=family(*CHEAPER_ON_ONE)),
-    "Where the data may have changed the difference of the medians is possible.",
+    result = verdict(TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE))
+    assert result == finds(
+        "The same job costs $0.92 on 4 x ml.m5.xlarge and $0.52 on 1 (medians of 2 and 2 runs).",
+        builder="derived",
+        fix=[("ResourceConfig.InstanceCount", 4, 1)],
+        usd="0.345000",
+        span=("0.345000", "0.402500"),
+        evidence={"runs_on_fewer": 2},
+    )
+
+
+def test_where_the_data_may_have_changed_the_difference_of_the_medians_is_possible() -> None:
     # $0.92 - $0.5175: fewer hosts may have had less to do.
-    row(finds(builder="possible_by_runs", usd="0.402500", span=None,
-        caution="Possible only: the data may have changed…"), replace(TWINS, data_pinned=False),
-        BUSY, earlier=family(*CHEAPER_ON_ONE)),
-    row(finds(builder="possible_by_runs", usd="0.402500"), replace(TWINS, data_pinned=None),
-        BUSY, earlier=family(*CHEAPER_ON_ONE, data_pinned=None)),
-    "Little used GPUs are a range from nothing.",
+    result = verdict(replace(TWINS, data_pinned=False), BUSY, earlier=family(*CHEAPER_ON_ONE))
+    assert result == finds(
+        builder="possible_by_runs",
+        usd="0.402500",
+        span=None,
+        caution="Possible only: the data may have changed…",
+    )
+    result = verdict(
+        replace(TWINS, data_pinned=None), BUSY, earlier=family(*CHEAPER_ON_ONE, data_pinned=None)
+    )
+    assert result == finds(builder="possible_by_runs", usd="0.402500")
+
+
+def test_little_used_gpus_are_a_range_from_nothing() -> None:
     # Four at 20% are two at 40%: between nothing and half of 4 x $0.94.
-    row(finds("The GPU of each of 4 hosts averaged 20% or less over 1 h on "
-        "4 x ml.g4dn.2xlarge: 2 have room for it.", fix=[2], usd="0.000000", span=("0.000000",
-        "1.880000"), confidence="derived"), GPUS, even(60, hosts=4, cpu=20, memory=10, gpu=20)),
-    "A quarter of the GPUs is used. Jobstats' amber ends there.",
-    row(FOUND, GPUS, even(60, hosts=4, cpu=20, gpu=24.9)),
-    row(CLEAR, GPUS, even(60, hosts=4, cpu=20, gpu=25)),
-    "Forty percent of the CPUs are used. On a CPU job.",
-    row(FOUND, FOUR, even(60, hosts=4, cpu=39.9)),
-    row(CLEAR, FOUR, even(60, hosts=4, cpu=40)),
-    "All the memory must fit. 5% of CPU fit on one host; 4 x 50% of memory plus 20% fill 2.4.",
-    row(finds(fix=[1]), FOUR, even(60, hosts=4, cpu=5, memory=10)),
-    row(finds(fix=[3]), FOUR, even(60, hosts=4, cpu=5, memory=50)),
-    row(CLEAR, FOUR, even(60, hosts=4, cpu=5, memory=80)),
-    "A host whose memory is not known is taken for the others.",
+    result = verdict(GPUS, even(60, hosts=4, cpu=20, memory=10, gpu=20))
+    assert result == finds(
+        "The GPU of each of 4 hosts averaged 20% or less over 1 h on "
+        "4 x ml.g4dn.2xlarge: 2 have room for it.",
+        fix=[2],
+        usd="0.000000",
+        span=("0.000000", "1.880000"),
+        confidence="derived",
+    )
+
+
+def test_a_quarter_of_the_gpus_is_used() -> None:
+    """Jobstats' amber ends there."""
+    assert verdict(GPUS, even(60, hosts=4, cpu=20, gpu=24.9)) == FOUND
+    assert verdict(GPUS, even(60, hosts=4, cpu=20, gpu=25)) == CLEAR
+
+
+def test_forty_percent_of_the_cpus_are_used() -> None:
+    """On a CPU job."""
+    assert verdict(FOUR, even(60, hosts=4, cpu=39.9)) == FOUND
+    assert verdict(FOUR, even(60, hosts=4, cpu=40)) == CLEAR
+
+
+def test_all_the_memory_must_fit() -> None:
+    """5% of CPU fit on one host; 4 x 50% of memory plus 20% fill 2.4."""
+    assert verdict(FOUR, even(60, hosts=4, cpu=5, memory=10)) == finds(fix=[1])
+    assert verdict(FOUR, even(60, hosts=4, cpu=5, memory=50)) == finds(fix=[3])
+    assert verdict(FOUR, even(60, hosts=4, cpu=5, memory=80)) == CLEAR
+
+
+def test_a_host_whose_memory_is_not_known_is_taken_for_the_others() -> None:
     # One of four says 50%: the four fill 2.4 hosts, not 0.6.
-    row(finds(fix=[3]), FOUR, lines(*[series(Metric.CPU, [80] * 60,
-        host=f"train/algo-{n}") for n in range(1, 5)], series(Metric.MEMORY, [50] * 60))),
-    "One well used host keeps all. Every one must be little used.",
-    row(CLEAR, ran(3600, "ml.m5.4xlarge", 2), lines(series(Metric.CPU, [80] * 60),
-        series(Metric.CPU, [800] * 60, host="train/algo-2"))),
-    "The advised count gets no advice back. The same work on two hosts: 40% of each.",
-    row(CLEAR, ran(3600, "ml.g4dn.2xlarge", 2), even(60, hosts=2, cpu=20, gpu=40)),
-    row(CLEAR, ran(3600, "ml.m5.4xlarge", 3), even(60, hosts=3, cpu=6.7, memory=66.7)),
-    "Hosts that did nothing are other rules' stories. Idle GPUs, and an idle run.",
-    row(CLEAR, GPUS, even(60, hosts=4, cpu=20, gpu=1)),
-    row(CLEAR, FOUR, even(60, hosts=4, cpu=0)),
-    "Each kind has its own parameter. The same rule for three kinds.",
-    row(finds(paths=["ProcessingResources.ClusterConfig.InstanceCount"]), replace(FOUR,
-        kind=JobKind.PROCESSING, phases=phases(("Processing", 3600))),
-        lines(*(series(Metric.CPU, [80] * 60, host=f"train/algo-{n}") for n in range(1, 5)))),
-    row(finds(paths=["TransformResources.InstanceCount"]), replace(FOUR, kind=JobKind.TRANSFORM,
-        phases=phases(("Transform", 3600))), lines(*(series(Metric.CPU, [80] * 60,
-        host=f"train/algo-{n}") for n in range(1, 5)))),
-    "One instance and mixed clusters are not its concern.",
+    result = verdict(
+        FOUR,
+        lines(
+            *[series(Metric.CPU, [80] * 60, host=f"train/algo-{n}") for n in range(1, 5)],
+            series(Metric.MEMORY, [50] * 60),
+        ),
+    )
+    assert result == finds(fix=[3])
+
+
+def test_one_well_used_host_keeps_all() -> None:
+    """Every one must be little used."""
+    result = verdict(
+        ran(3600, "ml.m5.4xlarge", 2),
+        lines(series(Metric.CPU, [80] * 60), series(Metric.CPU, [800] * 60, host="train/algo-2")),
+    )
+    assert result == CLEAR
+
+
+def test_the_advised_count_gets_no_advice_back() -> None:
+    """The same work on two hosts: 40% of each."""
+    assert verdict(ran(3600, "ml.g4dn.2xlarge", 2), even(60, hosts=2, cpu=20, gpu=40)) == CLEAR
+    assert verdict(ran(3600, "ml.m5.4xlarge", 3), even(60, hosts=3, cpu=6.7, memory=66.7)) == CLEAR
+
+
+def test_hosts_that_did_nothing_are_other_rules_stories() -> None:
+    """Idle GPUs, and an idle run."""
+    assert verdict(GPUS, even(60, hosts=4, cpu=20, gpu=1)) == CLEAR
+    assert verdict(FOUR, even(60, hosts=4, cpu=0)) == CLEAR
+
+
+def test_each_kind_has_its_own_parameter() -> None:
+    """The same rule for three kinds."""
+    result = verdict(
+        replace(FOUR, kind=JobKind.PROCESSING, phases=phases(("Processing", 3600))),
+        lines(*(series(Metric.CPU, [80] * 60, host=f"train/algo-{n}") for n in range(1, 5))),
+    )
+    assert result == finds(paths=["ProcessingResources.ClusterConfig.InstanceCount"])
+    result = verdict(
+        replace(FOUR, kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600))),
+        lines(*(series(Metric.CPU, [80] * 60, host=f"train/algo-{n}") for n in range(1, 5))),
+    )
+    assert result == finds(paths=["TransformResources.InstanceCount"])
+
+
+def test_one_instance_and_mixed_clusters_are_not_its_concern() -> None:
     # There is nothing to take away, or no count of one type.
-    row("not applicable: it ran on one instance", ran(3600, "ml.m5.4xlarge"), even(60, cpu=5)),
-    row("not applicable: its instances are in several groups",
-        ran(3600, groups=(InstanceGroup("ml.m5.4xlarge", 1), InstanceGroup("ml.m5.xlarge", 1)))),
-    "Without the GPU of a GPU job or a host it does not know.",
+    result = verdict(ran(3600, "ml.m5.4xlarge"), even(60, cpu=5))
+    assert result == does_not_apply("it ran on one instance")
+    result = verdict(
+        ran(3600, groups=(InstanceGroup("ml.m5.4xlarge", 1), InstanceGroup("ml.m5.xlarge", 1)))
+    )
+    assert result == does_not_apply("its instances are in several groups")
+
+
+def test_without_the_gpu_of_a_gpu_job_or_a_host_it_does_not_know() -> None:
     # Its card asks for CPU alone, which CPU jobs have too.
-    row("unknown: metric_missing", GPUS, even(60, hosts=4, cpu=5)),
-    row("unknown: hosts_missing", FOUR, even(60, hosts=3, cpu=5)),
-    "Ten percent dearer are told and less is not. Of medians: $0.92 against $0.836363.",
-    row(FOUND, TWINS, BUSY, earlier=family((4, 3600, "0.92"), (2, 6000, "0.836"),
-        (2, 6000, "0.836"))),
-    row(CLEAR, TWINS, BUSY, earlier=family((4, 3600, "0.92"), (2, 6000, "0.837"),
-        (2, 6000, "0.837"))),
-    "One run of a count is an accident. Two are needed of each; this run is one of its own.",
-    row(CLEAR, TWINS, BUSY, earlier=family((4, 3600, "0.92"), (1, 7200, "0.46"))),
-    row(CLEAR, TWINS, BUSY, earlier=family((1, 7200, "0.46"), (1, 7200, "0.46"))),
-    row(FOUND, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE)),
-    "The cheapest smaller count is advised. A larger one is no advice to save by.",
-    row(finds(fix=[2]), TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, (2, 3600, "0.46"),
-        (2, 3600, "0.46"), (8, 60, "0.1"))),
-    row(CLEAR, TWINS, BUSY, earlier=family((4, 3600, "0.92"), (8, 60, "0.03"), (8, 60, "0.03"))),
-    "Only the same work is compared. Same code and inputs, type and purchase, completed.",
-    row(CLEAR, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, fingerprint="other")),
-    row(CLEAR, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, fingerprint=None)),
-    row(CLEAR, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, instance_type="ml.m5.4xlarge")),
-    row(CLEAR, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, purchase=Purchase.SPOT)),
-    row(CLEAR, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, status="Stopped")),
-    row(CLEAR, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, elapsed_s=None)),
-    row(CLEAR, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, instance_count=None)),
-    row(CLEAR, replace(TWINS, status="Failed"), BUSY, earlier=family(*CHEAPER_ON_ONE)),
-    "Use says nothing twice.",
+    assert verdict(GPUS, even(60, hosts=4, cpu=5)) == cannot_judge("metric_missing")
+    assert verdict(FOUR, even(60, hosts=3, cpu=5)) == cannot_judge("hosts_missing")
+
+
+def test_ten_percent_dearer_are_told_and_less_is_not() -> None:
+    """Of medians: $0.92 against $0.836363."""
+    result = verdict(
+        TWINS, BUSY, earlier=family((4, 3600, "0.92"), (2, 6000, "0.836"), (2, 6000, "0.836"))
+    )
+    assert result == FOUND
+    result = verdict(
+        TWINS, BUSY, earlier=family((4, 3600, "0.92"), (2, 6000, "0.837"), (2, 6000, "0.837"))
+    )
+    assert result == CLEAR
+
+
+def test_one_run_of_a_count_is_an_accident() -> None:
+    """Two are needed of each; this run is one of its own."""
+    assert verdict(TWINS, BUSY, earlier=family((4, 3600, "0.92"), (1, 7200, "0.46"))) == CLEAR
+    assert verdict(TWINS, BUSY, earlier=family((1, 7200, "0.46"), (1, 7200, "0.46"))) == CLEAR
+    assert verdict(TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE)) == FOUND
+
+
+def test_the_cheapest_smaller_count_is_advised() -> None:
+    """A larger one is no advice to save by."""
+    result = verdict(
+        TWINS,
+        BUSY,
+        earlier=family(*CHEAPER_ON_ONE, (2, 3600, "0.46"), (2, 3600, "0.46"), (8, 60, "0.1")),
+    )
+    assert result == finds(fix=[2])
+    result = verdict(
+        TWINS, BUSY, earlier=family((4, 3600, "0.92"), (8, 60, "0.03"), (8, 60, "0.03"))
+    )
+    assert result == CLEAR
+
+
+def test_only_the_same_work_is_compared() -> None:
+    """Same code and inputs, type and purchase, completed."""
+    assert verdict(TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, fingerprint="other")) == CLEAR
+    assert verdict(TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, fingerprint=None)) == CLEAR
+    result = verdict(TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, instance_type="ml.m5.4xlarge"))
+    assert result == CLEAR
+    assert verdict(TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, purchase=Purchase.SPOT)) == CLEAR
+    assert verdict(TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, status="Stopped")) == CLEAR
+    assert verdict(TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, elapsed_s=None)) == CLEAR
+    assert verdict(TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, instance_count=None)) == CLEAR
+    assert verdict(replace(TWINS, status="Failed"), BUSY, earlier=family(*CHEAPER_ON_ONE)) == CLEAR
+
+
+def test_use_says_nothing_twice() -> None:
+    """Use says nothing twice."""
     # On 8 hosts it said fewer; on 4 they are as little used: that is not their number.
-    row(CLEAR, FOUR, even(60, hosts=4, cpu=20), earlier=heeded(8)),
-    row(FOUND, FOUR, even(60, hosts=4, cpu=20), earlier=heeded(4)),
-    row(FOUND, FOUR, even(60, hosts=4, cpu=20), earlier=heeded(None)),
-    "Late GPU points are too few to judge. Two thirds of them.",
-    row("unknown: coverage_low", GPUS,
-        lines(*[series(metric, points, host=f"train/algo-{n}") for n in range(1, 5) for metric,
-        points in ((Metric.CPU, [160] * 60), (Metric.GPU, [None] * 20 + [10] * 40))])),
-)  # fmt: skip
+    assert verdict(FOUR, even(60, hosts=4, cpu=20), earlier=heeded(8)) == CLEAR
+    assert verdict(FOUR, even(60, hosts=4, cpu=20), earlier=heeded(4)) == FOUND
+    assert verdict(FOUR, even(60, hosts=4, cpu=20), earlier=heeded(None)) == FOUND
+
+
+def test_late_gpu_points_are_too_few_to_judge() -> None:
+    """Two thirds of them."""
+    result = verdict(
+        GPUS,
+        lines(
+            *[
+                series(metric, points, host=f"train/algo-{n}")
+                for n in range(1, 5)
+                for metric, points in (
+                    (Metric.CPU, [160] * 60),
+                    (Metric.GPU, [None] * 20 + [10] * 40),
+                )
+            ]
+        ),
+    )
+    assert result == cannot_judge("coverage_low")

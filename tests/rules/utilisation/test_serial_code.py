@@ -1,10 +1,12 @@
+from functools import partial
+
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
 from tests.fakes.jobs import TYPES, Points, market, phases, ran, series, usage
-from tests.fakes.judging import together, usd
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, row
+from tests.fakes.judging import answer, together, usd
+from tests.fakes.rule_cases import CLEAR, FOUND, does_not_apply, even, finds, later
 
 RULE = "serial-code"
 RUN = ran(3600, "ml.m5.4xlarge")
@@ -22,76 +24,152 @@ def cores(run: Job, *hosts: Points, memory: float | None = 5) -> Measurements:
     return usage(run, *raw)
 
 
-test_cases = cases(
-    RULE,
-    "One core of sixteen is found.",
+verdict = partial(answer, RULE)
+
+
+def test_one_core_of_sixteen_is_found() -> None:
     # 1.2 vCPU and 3.8 GiB with headroom: ml.m5.large, $0.92 - $0.115.
-    row(finds("The code used 1.0 of 16 vCPUs over 1 h on 1 x ml.m5.4xlarge.", builder="derived",
-        fix=[("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.m5.large")], usd="0.805000",
-        evidence={"cpu_mean_cores": 1.0}), RUN, cores([1.0] * 60)),
-    "A long step on one core is a range: a smaller type, or the step apart.",
+    assert verdict(RUN, cores([1.0] * 60)) == finds(
+        "The code used 1.0 of 16 vCPUs over 1 h on 1 x ml.m5.4xlarge.",
+        builder="derived",
+        fix=[("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.m5.large")],
+        usd="0.805000",
+        evidence={"cpu_mean_cores": 1.0},
+    )
+
+
+def test_a_long_step_on_one_core_is_a_range_a_smaller_type_or_the_step_apart() -> None:
     # 40 of 60 minutes; ten cores with headroom on 8 vCPUs for the others: 1.17 times as long.
-    row(finds("For 40 min of 1 h on 1 x ml.m5.4xlarge no host used more than 1.2 of 16 vCPUs.",
-        fix=["ml.m5.2xlarge"], usd="0.382377", span=("0.382377", "0.539960")), RUN,
-        cores([1.0] * 40 + [10.0] * 20)),
-    "Without a smaller type nothing is counted of a long step.",
-    row(finds(fix=[], usd="0.000000", caution="…a job of its own…"), RUN,
-        cores([1.0] * 40 + [16.0] * 20)),
-    "Half an hour and a fifth of the run are long.",
-    row(CLEAR, RUN, cores([1.0] * 29 + [16.0] * 31)),
-    row(FOUND, RUN, cores([1.0] * 30 + [16.0] * 30)),
-    row(CLEAR, RUN, cores([16.0] * 20 + [0.1] * 20 + [16.0] * 20)),
-    "One core is 085 to 12.",
+    assert verdict(RUN, cores([1.0] * 40 + [10.0] * 20)) == finds(
+        "For 40 min of 1 h on 1 x ml.m5.4xlarge no host used more than 1.2 of 16 vCPUs.",
+        fix=["ml.m5.2xlarge"],
+        usd="0.382377",
+        span=("0.382377", "0.539960"),
+    )
+
+
+def test_without_a_smaller_type_nothing_is_counted_of_a_long_step() -> None:
+    assert verdict(RUN, cores([1.0] * 40 + [16.0] * 20)) == finds(
+        fix=[], usd="0.000000", caution="…a job of its own…"
+    )
+
+
+def test_half_an_hour_and_a_fifth_of_the_run_are_long() -> None:
+    assert verdict(RUN, cores([1.0] * 29 + [16.0] * 31)) == CLEAR
+    assert verdict(RUN, cores([1.0] * 30 + [16.0] * 30)) == FOUND
+    assert verdict(RUN, cores([16.0] * 20 + [0.1] * 20 + [16.0] * 20)) == CLEAR
+
+
+def test_one_core_is_085_to_12() -> None:
     # Jobstats' 0.85 to 1.01 of the job, and up to 0.19 of the host's system.
-    row(FOUND, RUN, cores([0.85] * 60)),
-    row(CLEAR, RUN, cores([0.84] * 60)),
-    row(FOUND, RUN, cores([1.2] * 60)),
-    row(CLEAR, RUN, cores([1.21] * 60)),
-    row(CLEAR, RUN, cores([2.0] * 60)),
-    "Several cores by turns are not one.",
+    assert verdict(RUN, cores([0.85] * 60)) == FOUND
+    assert verdict(RUN, cores([0.84] * 60)) == CLEAR
+    assert verdict(RUN, cores([1.2] * 60)) == FOUND
+    assert verdict(RUN, cores([1.21] * 60)) == CLEAR
+    assert verdict(RUN, cores([2.0] * 60)) == CLEAR
+
+
+def test_several_cores_by_turns_are_not_one() -> None:
     # The mean is one core: eight for an eighth of the minutes.
-    row(CLEAR, RUN, cores([8.0, 0.3, 0, 0, 0, 0, 0, 0.3] * 8)),
-    "Exactly one and a half cores are not steadily one. At P95.",
-    row(FOUND, RUN, cores([0.95] * 54 + [1.49] * 6)),
-    row(CLEAR, RUN, cores([0.95] * 54 + [1.5] * 6)),
-    "Idle head and tail are cut first. 20 busy minutes of 60 on one core.",
-    row(finds(evidence={"active_minutes": 20}), RUN, cores([0] * 20 + [1.0] * 20 + [0] * 20)),
-    "Two vCPUs are the smallest and four are many.",
+    assert verdict(RUN, cores([8.0, 0.3, 0, 0, 0, 0, 0, 0.3] * 8)) == CLEAR
+
+
+def test_exactly_one_and_a_half_cores_are_not_steadily_one() -> None:
+    """At P95."""
+    assert verdict(RUN, cores([0.95] * 54 + [1.49] * 6)) == FOUND
+    assert verdict(RUN, cores([0.95] * 54 + [1.5] * 6)) == CLEAR
+
+
+def test_idle_head_and_tail_are_cut_first() -> None:
+    """20 busy minutes of 60 on one core."""
+    result = verdict(RUN, cores([0] * 20 + [1.0] * 20 + [0] * 20))
+    assert result == finds(evidence={"active_minutes": 20})
+
+
+def test_two_vcpus_are_the_smallest_and_four_are_many() -> None:
     # One core of two is no waste that a type could save.
-    row(CLEAR, ran(3600, "ml.m5.large"), cores([1.0] * 60)),
-    row(FOUND, ran(3600, "ml.m5.xlarge"), cores([1.0] * 60)),
-    "Every host must sit at one core. An idle one, or one with eight, is another story.",
-    row(finds("…vCPUs on each host over…"), ran(3600, "ml.m5.4xlarge", 2), cores([1.0] * 60,
-        [1.0] * 60)),
-    row(CLEAR, ran(3600, "ml.m5.4xlarge", 2), cores([1.0] * 60, [0.1] * 60)),
-    row(CLEAR, ran(3600, "ml.m5.4xlarge", 2), cores([1.0] * 60, [8.0] * 60)),
-    "No older generation is advised to a current type.",
+    assert verdict(ran(3600, "ml.m5.large"), cores([1.0] * 60)) == CLEAR
+    assert verdict(ran(3600, "ml.m5.xlarge"), cores([1.0] * 60)) == FOUND
+
+
+def test_every_host_must_sit_at_one_core() -> None:
+    """An idle one, or one with eight, is another story."""
+    result = verdict(ran(3600, "ml.m5.4xlarge", 2), cores([1.0] * 60, [1.0] * 60))
+    assert result == finds("…vCPUs on each host over…")
+    assert verdict(ran(3600, "ml.m5.4xlarge", 2), cores([1.0] * 60, [0.1] * 60)) == CLEAR
+    assert verdict(ran(3600, "ml.m5.4xlarge", 2), cores([1.0] * 60, [8.0] * 60)) == CLEAR
+
+
+def test_no_older_generation_is_advised_to_a_current_type() -> None:
     # However cheap it is; a type that is old itself may move within its time.
-    row(finds(fix=["ml.m5.xlarge"]), RUN, cores([1.0] * 60), on=replace(market(), types={**TYPES,
-        "ml.m5.large": replace(TYPES["ml.m5.large"], legacy=True)})),
-    row(finds(fix=["ml.m5.large"]), RUN, cores([1.0] * 60), on=replace(market(), types={**TYPES,
-        "ml.m5.large": replace(TYPES["ml.m5.large"], legacy=True),
-        "ml.m5.4xlarge": replace(TYPES["ml.m5.4xlarge"], legacy=True)})),
-    "The advised type gets no advice back. One core of two, and 40% of 8 GiB.",
-    row(CLEAR, ran(3600, "ml.m5.large"), cores([1.0] * 60, memory=40)),
-    row(CLEAR, ran(3600, "ml.m5.large"), cores([1.0] * 60, memory=40), rule="cpu-underused"),
-    "Each kind has its own parameter. The same rule for three kinds.",
-    row(finds(paths=["ProcessingResources.ClusterConfig.InstanceType"]), ran(3600, "ml.m5.4xlarge",
-        kind=JobKind.PROCESSING, phases=phases(("Processing", 3600))), cores([1.0] * 60)),
-    row(finds(paths=["TransformResources.InstanceType"]), ran(3600, "ml.m5.4xlarge",
-        kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600))), cores([1.0] * 60)),
-    "Other jobs are not its concern. On a GPU job one core feeds the GPU; a mix has no one type.",
-    row("not applicable: …GPU…", ran(3600, "ml.g4dn.2xlarge"), even(60, cpu=12.5, memory=5,
-        gpu=90)),
-    row("not applicable: …several groups…", ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1),
-        InstanceGroup("ml.m5.large", 1)))),
-    "Without a smaller type that holds it there are no dollars: the cores can still be used.",
-    row(finds(bucket="none", fix=[], usd=None,
-        caution="Nothing is counted: …memory used is not known…threads and workers…"), RUN,
-        cores([1.0] * 60, memory=None)),
-    row(finds(bucket="none", fix=[], usd=None, caution="Nothing is counted: …threads and workers…",
-        without="memory used is not known"), RUN, cores([1.0] * 60, memory=95)),
-)  # fmt: skip
+    result = verdict(
+        RUN,
+        cores([1.0] * 60),
+        on=replace(
+            market(), types={**TYPES, "ml.m5.large": replace(TYPES["ml.m5.large"], legacy=True)}
+        ),
+    )
+    assert result == finds(fix=["ml.m5.xlarge"])
+    result = verdict(
+        RUN,
+        cores([1.0] * 60),
+        on=replace(
+            market(),
+            types={
+                **TYPES,
+                "ml.m5.large": replace(TYPES["ml.m5.large"], legacy=True),
+                "ml.m5.4xlarge": replace(TYPES["ml.m5.4xlarge"], legacy=True),
+            },
+        ),
+    )
+    assert result == finds(fix=["ml.m5.large"])
+
+
+def test_the_advised_type_gets_no_advice_back() -> None:
+    """One core of two, and 40% of 8 GiB."""
+    assert verdict(ran(3600, "ml.m5.large"), cores([1.0] * 60, memory=40)) == CLEAR
+    assert answer("cpu-underused", ran(3600, "ml.m5.large"), cores([1.0] * 60, memory=40)) == CLEAR
+
+
+def test_each_kind_has_its_own_parameter() -> None:
+    """The same rule for three kinds."""
+    result = verdict(
+        ran(3600, "ml.m5.4xlarge", kind=JobKind.PROCESSING, phases=phases(("Processing", 3600))),
+        cores([1.0] * 60),
+    )
+    assert result == finds(paths=["ProcessingResources.ClusterConfig.InstanceType"])
+    result = verdict(
+        ran(3600, "ml.m5.4xlarge", kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600))),
+        cores([1.0] * 60),
+    )
+    assert result == finds(paths=["TransformResources.InstanceType"])
+
+
+def test_other_jobs_are_not_its_concern() -> None:
+    """On a GPU job one core feeds the GPU; a mix has no one type."""
+    result = verdict(ran(3600, "ml.g4dn.2xlarge"), even(60, cpu=12.5, memory=5, gpu=90))
+    assert result == does_not_apply("…GPU…")
+    result = verdict(
+        ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))
+    )
+    assert result == does_not_apply("…several groups…")
+
+
+def test_without_a_smaller_type_that_holds_it_there_are_no_dollars() -> None:
+    """The cores can still be used."""
+    assert verdict(RUN, cores([1.0] * 60, memory=None)) == finds(
+        bucket="none",
+        fix=[],
+        usd=None,
+        caution="Nothing is counted: …memory used is not known…threads and workers…",
+    )
+    assert verdict(RUN, cores([1.0] * 60, memory=95)) == finds(
+        bucket="none",
+        fix=[],
+        usd=None,
+        caution="Nothing is counted: …threads and workers…",
+        without="memory used is not known",
+    )
 
 
 def test_it_tells_the_story_of_the_little_used_cpu() -> None:

@@ -172,9 +172,14 @@ def test_denied_metrics_are_named_and_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tags", "owner", "asked"), [({"owner": "ana"}, "ana", False), ({"x": "y"}, None, False),
-                                 ({}, None, True), (None, None, True)]
-)  # fmt: skip
+    ("tags", "owner", "asked"),
+    [
+        ({"owner": "ana"}, "ana", False),
+        ({"x": "y"}, None, False),
+        ({}, None, True),
+        (None, None, True),
+    ],
+)
 def test_tags_of_the_event_are_not_asked_for(
     tags: Mapping[str, str] | None, owner: str | None, *, asked: bool
 ) -> None:
@@ -353,11 +358,21 @@ ODD: dict[str, dict[str, Any]] = {
     "began at its end": {"TrainingStartTime": "2026-05-20T11:00:00Z"},
     **{f"billed {n} s": {"BillableTimeInSeconds": n} for n in (0, -1, 10**15, 1.5, "NaN", 1e308)},
     "a type of tomorrow": {"ResourceConfig": {"InstanceType": "ml.next.96xlarge"}},
-    "groups of it": {"ResourceConfig": {"InstanceGroups": [
-        {"InstanceType": "ml.next.large", "InstanceCount": 1, "InstanceGroupName": "a"}]}},
-    "a training plan": {"ResourceConfig": {
-        "InstanceType": "ml.p5.48xlarge", "InstanceCount": 1, "TrainingPlanArn": "plan/x"}},
-}  # fmt: skip
+    "groups of it": {
+        "ResourceConfig": {
+            "InstanceGroups": [
+                {"InstanceType": "ml.next.large", "InstanceCount": 1, "InstanceGroupName": "a"}
+            ]
+        }
+    },
+    "a training plan": {
+        "ResourceConfig": {
+            "InstanceType": "ml.p5.48xlarge",
+            "InstanceCount": 1,
+            "TrainingPlanArn": "plan/x",
+        }
+    },
+}
 
 
 @pytest.mark.parametrize("change", ODD.values(), ids=ODD)

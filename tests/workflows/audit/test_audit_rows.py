@@ -22,33 +22,93 @@ from tests.fakes.audit_world import OTHER_ACCOUNT, World, answer, at, event, run
 from tests.fakes.jobs import ACCOUNT, REGION, transition
 
 ROWS: dict[str, dict[str, Any]] = {
-    row["id"]: row
+    row["story"]: row
     for row in map(
         json.loads,
         (Path(__file__).parent / "audits.jsonl").read_text(encoding="utf-8").splitlines(),
     )
 }
+REPLAY_OF_NOBODY = (
+    "`audit` reads no list of the runs of a name: a replay without creation time of a job that is"
+    " gone is dropped, and the audit stands"
+)
 DIFFERS = {
-    "A85": "`audit` reads no list of the runs of a name: a replay without creation time of a job"
-    " that is gone is dropped, and the audit stands",
-    "A86": "as A85",
-    "A87": "a job that still runs is audited when it has ended: its replay is dropped, not refused",
-    "A88": "a run that only a person names, and not Describe, is dropped, not refused",
-    "A82": "made-up names are dropped and counted as UnknownJobs, not refused",
-    "A06": "the bus passes no such event: it is refused, and a dead letter",
-    "A43": "a wait is counted once SQS has answered; JobsAudited may be 2, as a message that failed"
-    " comes back to what its copy has recorded",
-    "A47": "JobsUnauditable is a part of JobsAudited",
+    "a deleted run is replayed without its creation time": REPLAY_OF_NOBODY,
+    "one of two deleted runs of a name is replayed without its creation time": REPLAY_OF_NOBODY,
+    "a running job is replayed": (
+        "a job that still runs is audited when it has ended: its replay is dropped, not refused"
+    ),
+    "an earlier run that nobody knows is replayed": (
+        "a run that only a person names, and not Describe, is dropped, not refused"
+    ),
+    "a thousand made-up names are replayed": (
+        "made-up names are dropped and counted as UnknownJobs, not refused"
+    ),
+    "an InProgress event comes after the last one": (
+        "the bus passes no such event: it is refused, and a dead letter"
+    ),
+    "a message that waits is sent again, and the answer is lost": (
+        "a wait is counted once SQS has answered; JobsAudited may be 2, as a message that failed"
+        " comes back to what its copy has recorded"
+    ),
+    "the name is taken by a new run, which has ended too": (
+        "JobsUnauditable is a part of JobsAudited"
+    ),
 }
 """Rows of which the counts differ, with the reason; everything else holds."""
 ELSEWHERE = {
-    **dict.fromkeys(("A07", "A08", "A09", "A10", "A11", "A50"), "the sweep's rows"),
-    **dict.fromkeys(("A26", "A27", "A28", "A29", "A30", "A31"), "test_roll_up"),
-    **dict.fromkeys(("A109", "A110"), "test_any_order"),
-    **dict.fromkeys(("A111", "A119"), "notify's and the history's tests"),
-    **dict.fromkeys(("A48", "A49"), "tests of the second look"),
-    **dict.fromkeys(("A03", "A37", "A80", "A81", "A112", "A113"), "tests of the adapters"),
-    "A76": "the template's tests: the rule passes BUS_SOURCES",
+    **dict.fromkeys(
+        [
+            "an event is lost, and the sweep finds the job",
+            "an event is lost, and turns up after the sweep's three messages",
+            "the sweep runs while the event waits in the queue",
+            "the sweep runs while the job waits for late metrics",
+            "two sweeps send the same lost job, as its audit is slow",
+            "the name is taken by a new run, whose event is lost",
+        ],
+        "the sweep's rows",
+    ),
+    **dict.fromkeys(
+        [
+            "a tuning job ends before three of its 12 children are audited",
+            "three children of a tuning job are found by the sweep alone",
+            "a thousand children of a tuning job end in a minute",
+            "a tuning job has no children",
+            "a child of a tuning job was deleted before its audit",
+            "the list of a tuning job's children never ends",
+        ],
+        "test_roll_up",
+    ),
+    **dict.fromkeys(
+        [
+            "a late audit changes a finding of its family",
+            "a late audit of a family's run comes twice",
+        ],
+        "test_any_order",
+    ),
+    **dict.fromkeys(
+        ["a stored document is corrupt", "an item is nearly 400 KB large"],
+        "notify's and the history's tests",
+    ),
+    **dict.fromkeys(
+        [
+            "the name is taken by a new run after a provisional audit",
+            "the name is taken by a new run while a warm pool is due",
+        ],
+        "tests of the second look",
+    ),
+    **dict.fromkeys(
+        [
+            "the same event is delivered 50 times at the same moment",
+            "GetProducts is denied for ever",
+            "the assumed role belongs to another account",
+            "the policy names a role of another account",
+            "the document of another run of the family is corrupt",
+            "the summary of an audit is corrupt",
+        ],
+        "tests of the adapters",
+    ),
+    "the bus has an event of the sweep": "the template's tests: the rule passes BUS_SOURCES",
 }
 """Rows that tests of other parts tell, where their story can be told."""
 NEW_RUN = answer(CreationTime="2026-05-20T12:00:00Z", LastModifiedTime="2026-05-20T13:00:01Z")
@@ -182,8 +242,12 @@ def _defect(world: World) -> None:
     world.deps = replace(world.deps, ruleset=ruleset)
 
 
-def _arn(account: str = ACCOUNT, region: str = REGION, rest: str = "training-job/train-vision",
-         partition: str = "aws") -> str:  # fmt: skip
+def _arn(
+    account: str = ACCOUNT,
+    region: str = REGION,
+    rest: str = "training-job/train-vision",
+    partition: str = "aws",
+) -> str:
     return f"arn:{partition}:sagemaker:{region}:{account}:{rest}"
 
 
@@ -211,91 +275,175 @@ ENDED, BEHIND = (-60, answer()), (-60, running())
 NEW_EVENT = event(CreationTime="2026-05-20T12:00:00Z")
 KILLED = [job(), with_(kill_at="after TransactWriteItems"), sent()]
 STORIES: dict[str, list[Step]] = {
-    "A01": [job(), sent()],
-    "A02": [job(), sent(*[event()] * 50)],
-    "A04": [job(), put(), until(MONTH), anew, sent()],
-    "A05": [job(ENDED, (60, None)), put(), until(MONTH), anew, sent()],
-    "A06": [job(), sent(event(), event(TrainingJobStatus="InProgress"))],
-    "A12": [
+    "an event is delivered once": [job(), sent()],
+    "the same event is delivered 50 times, one after another": [job(), sent(*[event()] * 50)],
+    "the event comes again a month later": [job(), put(), until(MONTH), anew, sent()],
+    "the event comes again a month later, when the job is deleted": [
+        job(ENDED, (60, None)),
+        put(),
+        until(MONTH),
+        anew,
+        sent(),
+    ],
+    "an InProgress event comes after the last one": [
+        job(),
+        sent(event(), event(TrainingJobStatus="InProgress")),
+    ],
+    "an audited job is modified without a changed figure": [
         *(job(), sent(), anew),
         *(job((0, answer(LastModifiedTime="2026-05-20T12:00:00Z"))), sent()),
     ],
-    "A13": [
+    "an older state is described after a newer one": [
         *(job(), sent(), anew),
         *(job((0, answer(LastModifiedTime="2026-05-20T10:59:00Z"))), sent()),
     ],
-    "A14": [job(BEHIND, (6.4, answer())), sent()],
-    "A15": [job(BEHIND, (120, answer())), sent()],
-    "A16": [job(), late(6), sent()],
-    "A17": [job(), late(40), put(), until(60), _is_open, until(90), sent(SWEPT)],
-    "A18": [job(BEHIND, (5.5, answer())), late(15), sent()],
-    "A19": [
+    "Describe is 90 seconds behind": [job(BEHIND, (6.4, answer())), sent()],
+    "Describe is two hours behind": [job(BEHIND, (120, answer())), sent()],
+    "metrics are six minutes late": [job(), late(6), sent()],
+    "metrics are 40 minutes late": [
+        job(),
+        late(40),
+        put(),
+        until(60),
+        _is_open,
+        until(90),
+        sent(SWEPT),
+    ],
+    "Describe is behind, and then metrics are late": [
+        job(BEHIND, (5.5, answer())),
+        late(15),
+        sent(),
+    ],
+    "Describe knows no job, is behind, tags are throttled, and then metrics are late": [
         job((-60, None), (5.5, running()), (6.5, answer())),
         *(failing("ListTags", THROTTLED, 8.5), late(15), sent()),
     ],
-    "A20": [job((-60, SHORT)), late(FOREVER), sent()],
-    "A21": [job(), failing("ListTags", THROTTLED, 5.5), sent()],
-    "A22": [job(), failing("ListTags", THROTTLED, 60), sent()],
-    "A23": [job(), failing("ListTags", NO_TAGS, FOREVER), sent()],
-    "A24": [job(), failing("ListTags", THROTTLED, FOREVER), sent(), _is_open],
-    "A25": [job(), late(15), put(event(), event())],
-    "A32": _outage("Describe", THROTTLED),
-    "A33": _outage("GetItem TransactWriteItems Query", AWAY),
-    "A34": [
+    "metrics of a job of under a minute never come": [job((-60, SHORT)), late(FOREVER), sent()],
+    "ListTags is throttled once": [job(), failing("ListTags", THROTTLED, 5.5), sent()],
+    "ListTags is throttled for an hour": [job(), failing("ListTags", THROTTLED, 60), sent()],
+    "ListTags is denied": [job(), failing("ListTags", NO_TAGS, FOREVER), sent()],
+    "ListTags is throttled for ever": [
+        job(),
+        failing("ListTags", THROTTLED, FOREVER),
+        sent(),
+        _is_open,
+    ],
+    "a second message comes while the first one waits": [job(), late(15), put(event(), event())],
+    "Describe is throttled for six hours": _outage("Describe", THROTTLED),
+    "DynamoDB is away for six hours": _outage("GetItem TransactWriteItems Query", AWAY),
+    "SQS is away for an hour": [
         job(BEHIND, (30, answer())),
         *(failing("SendMessage ChangeMessageVisibility", AWAY, 60), sent()),
     ],
-    "A35": [job(), failing("Describe", DENIED, 60 * 24 * 4), sent(), _letter_names_the_action],
-    "A36": [job(), failing("Describe", NO_ROLE, 360), sent()],
-    "A38": [job(), with_(metrics_missing=NO_METRICS), sent()],
-    "A39": [job(), failing("GetMetricData", THROTTLED, 60), sent()],
-    "A40": KILLED,
-    "A41": KILLED,
-    "A42": [job(BEHIND, (5.5, answer())), _delete_fails, sent()],
-    "A43": [job(BEHIND, (5.5, answer())), _answer_is_lost, sent()],
-    "A44": [job(), failing("Describe", THROTTLED, MONTH), sent()],
-    "A45": [job(), failing("Describe", THROTTLED, MONTH), sent(), _redriven],
-    "A46": [job((-60, NEW_RUNNING)), sent()],
-    "A47": [job((-60, NEW_RUN)), sent(event(), NEW_EVENT)],
-    "A51": [
+    "Describe is denied for four days": [
+        job(),
+        failing("Describe", DENIED, 60 * 24 * 4),
+        sent(),
+        _letter_names_the_action,
+    ],
+    "the role of another account cannot be assumed for six hours": [
+        job(),
+        failing("Describe", NO_ROLE, 360),
+        sent(),
+    ],
+    "GetMetricData is denied for ever": [job(), with_(metrics_missing=NO_METRICS), sent()],
+    "GetMetricData is throttled for an hour": [
+        job(),
+        failing("GetMetricData", THROTTLED, 60),
+        sent(),
+    ],
+    "the function is killed after its write": KILLED,
+    "the answer to a write is lost": KILLED,
+    "a message that waits is sent again, and the old one is not deleted": [
+        job(BEHIND, (5.5, answer())),
+        _delete_fails,
+        sent(),
+    ],
+    "a message that waits is sent again, and the answer is lost": [
+        job(BEHIND, (5.5, answer())),
+        _answer_is_lost,
+        sent(),
+    ],
+    "a message fails for three and a half days": [
+        job(),
+        failing("Describe", THROTTLED, MONTH),
+        sent(),
+    ],
+    "a message is redriven after its failures": [
+        job(),
+        failing("Describe", THROTTLED, MONTH),
+        sent(),
+        _redriven,
+    ],
+    "the name is taken by a new run, which still runs, before the first audit": [
+        job((-60, NEW_RUNNING)),
+        sent(),
+    ],
+    "the name is taken by a new run, which has ended too": [
+        job((-60, NEW_RUN)),
+        sent(event(), NEW_EVENT),
+    ],
+    "the old run's event comes after the new run's audit": [
         *(job((-60, NEW_RUN)), sent(NEW_EVENT, event(), event())),
         *(lambda world: world.calls.clear(), sent()),
     ],
-    "A52": [job(), sent(event(CreationTime="2026-05-20T09:58:00.400Z"))],
-    "A53": [job(), sent(event(CreationTime=None))],
-    "A63": [sent()],
-    "A64": [job((-60, answer(TrainingJobStatus="Deleting"))), sent()],
-    "A65": [sent(SWEPT)],
-    "A66": _refused({"account": "999988887777"}),
-    "A67": _refused(TrainingJobArn=_arn(OTHER_ACCOUNT)),
-    "A68": _refused({"region": "eu-west-1"}),
-    "A69": _refused({"region": "eu-west-1"}, TrainingJobArn=_arn(region="eu-west-1")),
-    "A70": _refused(TrainingJobName="another-name"),
-    "A71": _refused(TrainingJobArn=_arn(rest="processing-job/train-vision")),
-    "A72": _refused(source="AWS.SageMaker"),
-    "A73": _refused({"detail-type": "sagemaker training job state change"}),
-    "A74": _refused({"account": "evil", "region": "x\ny"}),
-    "A75": [sent("junk " * 50_000)],
-    "A77": _lies(TrainingJobName="another", TrainingJobArn=_arn(rest="training-job/another")),
-    "A78": _lies(TrainingJobArn=_arn(OTHER_ACCOUNT)),
-    "A79": _lies(TrainingJobArn=_arn(region="eu-west-1")),
-    "A82": [put(*(event(f"made-up-{n}", source="sageaudit.replay") for n in range(1000)))],
-    "A83": [job(), sent(), anew, sent(REPLAYED)],
-    "A84": [job(), sent(REPLAYED)],
-    "A85": [job(ENDED, (60, None)), put(), until(70), anew, sent(REPLAYED)],
-    "A86": [
+    "the event's creation time differs by a rounding": [
+        job(),
+        sent(event(CreationTime="2026-05-20T09:58:00.400Z")),
+    ],
+    "the event has no creation time": [job(), sent(event(CreationTime=None))],
+    "a job is deleted before its first audit": [sent()],
+    "a job is being deleted": [job((-60, answer(TrainingJobStatus="Deleting"))), sent()],
+    "the sweep finds a job that is deleted before its audit": [sent(SWEPT)],
+    "the event's account is not allowed": _refused({"account": "999988887777"}),
+    "the event's ARN is of another account": _refused(TrainingJobArn=_arn(OTHER_ACCOUNT)),
+    "the event's region is another than its ARN's": _refused({"region": "eu-west-1"}),
+    "the event's region is not ours": _refused(
+        {"region": "eu-west-1"}, TrainingJobArn=_arn(region="eu-west-1")
+    ),
+    "the event's ARN has another name than its job": _refused(TrainingJobName="another-name"),
+    "the event's ARN is of another kind of job": _refused(
+        TrainingJobArn=_arn(rest="processing-job/train-vision")
+    ),
+    "the event has another source": _refused(source="AWS.SageMaker"),
+    "the event has another detail type": _refused(
+        {"detail-type": "sagemaker training job state change"}
+    ),
+    "the event's account and region are nonsense": _refused({"account": "evil", "region": "x\ny"}),
+    "the message is junk": [sent("junk " * 50_000)],
+    "Describe answers with another name": _lies(
+        TrainingJobName="another", TrainingJobArn=_arn(rest="training-job/another")
+    ),
+    "Describe answers with another account": _lies(TrainingJobArn=_arn(OTHER_ACCOUNT)),
+    "Describe answers with another region": _lies(TrainingJobArn=_arn(region="eu-west-1")),
+    "a thousand made-up names are replayed": [
+        put(*(event(f"made-up-{n}", source="sageaudit.replay") for n in range(1000)))
+    ],
+    "an audited run is replayed without its creation time": [job(), sent(), anew, sent(REPLAYED)],
+    "a run that was never audited is replayed without its creation time": [job(), sent(REPLAYED)],
+    "a deleted run is replayed without its creation time": [
+        job(ENDED, (60, None)),
+        put(),
+        until(70),
+        anew,
+        sent(REPLAYED),
+    ],
+    "one of two deleted runs of a name is replayed without its creation time": [
         *(job(ENDED, (60, NEW_RUN), (200, None)), put(), until(100), put(NEW_EVENT), until(250)),
         *(anew, sent(REPLAYED)),
     ],
-    "A87": [job(BEHIND), sent(REPLAYED)],
-    "A88": [job((-60, NEW_RUN)), sent(event(source="sageaudit.replay"))],
-    "A89": [job(), sent(), anew, sent(REPLAYED)],
-    "A114": _tagged("failed-spend"),
-    "A115": _tagged("gpu-underused", is_lost=False),
-    "A116": _tagged("all SA601 SA*"),
-    "A117": _tagged("failed-spend until=2027-13-01"),
-    "A118": [job(), _defect, sent()],
-    "A120": KILLED,
+    "a running job is replayed": [job(BEHIND), sent(REPLAYED)],
+    "an earlier run that nobody knows is replayed": [
+        job((-60, NEW_RUN)),
+        sent(event(source="sageaudit.replay")),
+    ],
+    "an audited run is replayed": [job(), sent(), anew, sent(REPLAYED)],
+    "a tag accepts a rule that no tag may accept": _tagged("failed-spend"),
+    "a tag accepts a rule that tags may accept": _tagged("gpu-underused", is_lost=False),
+    "a tag accepts by wildcards and ids": _tagged("all SA601 SA*"),
+    "a tag accepts until a date that does not exist": _tagged("failed-spend until=2027-13-01"),
+    "a rule raises on one job": [job(), _defect, sent()],
+    "the function times out in the middle of its batch": KILLED,
 }
 CALLS = {"Describe", "GetItem", "ListTags", "GetMetricData", "TransactWriteItems"}
 
@@ -346,8 +494,7 @@ def _count(text: str, world: World) -> str | None:
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_a_row(name: str) -> None:
-    """Its history ends as the row says."""
+def test_a_story_ends_as_its_row_says(name: str) -> None:
     row, world = ROWS[name], a_world()
     for step in STORIES[name]:
         step(world)

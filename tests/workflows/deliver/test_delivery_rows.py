@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -291,213 +291,355 @@ UNKNOWN_OF_60 = (
 )
 
 
-CASES: Mapping[str, Sequence[Case]] = {
-    "sent; 1 posted, 1 seen; NoticesSent 1": [
-        Case(),
-        Case(slowly),
-        with_cached_webhook(
-            move(600), _set("store", failing_from_s=600.0, failing_until_s=4_200.0)
-        ),
-        Case(of="sns"),
-        with_store(faults=[Killed()]),
-        away("mark_sent", 1),
-        aged(4),
-        redriven_after(6),
-    ],
-    "sent; 1 posted, 1 seen; DuplicateNotices 1, NoticesSent 1": [
-        Case(act=[notify(), run, notify(), run]),
-        at_the_same_moment(),
-        redriven_twice(),
-    ],
-    "sent; 2 posted, 1 seen; DeliveryFailed 1, NoticesSent 1": [
-        once(answers(429, "rate_limited", retry_after="30")),
-        once(answers(429, "rate_limited", retry_after="600")),
-        once(BUSY),
-        *(
-            once(answers(429, "", retry_after=text))
-            for text in ("soon", "-5", "Wed, 21 Oct 2026 07:28:00 GMT", "999999999", "\x00", "")
-        ),
-        Case(first(answers(429, "rate_limited", retry_after="30")), before=[deaf_queue]),
-    ],
-    "gave_up; 91 posted, 0 seen; DeliveryFailed 91, GivenUp 1, NotifyFailed 1; redriven": [
-        Case(BUSY),
-        on_sns(says(sns_error("Throttled", 429))),
-        *(
-            on_sns(says(sns_error(code, 403)))
-            for code in ("ExpiredToken", "InvalidClientTokenId", "SignatureDoesNotMatch")
-        ),
-        redriven_after(6, BUSY),
-    ],
-    "sent; 61 posted, 60 seen; DeliveryFailed 1, NoticesSent 60": [Case(bucket("30"), count=60)],
-    "sent; 2 posted, 2 seen, 1 marked; DeliveryFailed 1, NoticesSent 1": [
-        once(rollup),
-        once(answers(503, "", shown=True, retry_after="120")),
-        *(once(answers(status, "", shown=True)) for status in (408, 425)),
-        once(hangs),
-        once(says(CUT, shown=True)),
-        once(says(MaybeSent("half an answer came"), shown=True)),
-        once(says(MaybeSent("no answer came (BrokenPipeError)"), shown=True)),
-        on_sns(first(says(SILENT_SNS, shown=True))),
-    ],
-    UNKNOWN: [
-        Case(rollup),
-        Case(answers(502, "<html>Bad gateway</html>", shown=True)),
-        Case(first(hangs, hangs)),
-        Case(hangs),
-        only_this_one(hangs),
-        on_sns(says(sns_error("InternalError", 500), shown=True)),
-        on_sns(says(ResponseParserError("not XML"), shown=True)),
-    ],
-    UNKNOWN_OF_40: [arriving(until(DAY_S, rollup), 40, 2_160)],
-    "unexpected_answer; 1 posted, 1 seen; NotifyUnknown 1; redriven, 1 marked": [
-        Case(html()),
-        once(html()),
-        *(Case(answers(200, body, shown=True)) for body in ("", "OK", '{"ok":false}', "okay")),
-        *(Case(answers(s, "", shown=True)) for s in (201, 204)),
-        Case(answers(200, "x" * 1_000, shown=True)),
-    ],
-    "redirected; 1 posted, 0 seen; NotifyFailed 1; redriven": [
-        Case(answers(302, "", location="https://evil.example/")),
-        Case(answers(302, "", location="http://169.254.169.254/")),
-        *(Case(answers(s, "", location="https://x.example/")) for s in (307, 308)),
-    ],
-    "channel_broken; 25 posted, 0 seen; NotifyFailed 25; redriven 25": [
-        arriving(GONE, 25, 3 * DAY_S / 25)
-    ],
-    "channel_broken; 1 posted, 0 seen; NotifyFailed 1; redriven": [
-        Case(answers(410, "channel_is_archived")),
-        Case(answers(403, "invalid_token")),
-        Case(answers(403, "action_prohibited")),
-        Case(answers(404, "channel_not_found")),
-        *(Case(answers(status, "<html>")) for status in (401, 407)),
-        on_sns(says(sns_error("NotFound", 404))),
-        both(GONE, works),
-    ],
-    "sent; 2 posted, 1 seen; NoticesSent 1": [
-        with_cached_webhook(slack_is(first(GONE)), _set("store", value=WEBHOOK), old=True)
-    ],
-    "refused; 1 posted, 0 seen; NotifyFailed 1; redriven": [
-        *(only_this_one(answers(400, word)) for word in ("invalid_payload", "invalid_blocks")),
-        *(Case(answers(status, "")) for status in (413, 414, 422, 451)),
-        on_sns(says(sns_error("InvalidParameter"))),
-    ],
-    "sent; 1 posted, 1 seen; DeliveryFailed 9, NoticesSent 1": [
-        Case(until(3 * HOUR_S, refuses(REFUSED))),
-        with_ledger(claim_send=[AccessDenied("dynamodb:PutItem", "no")] * 9),
-    ],
-    "gave_up; 0 posted, 0 seen; DeliveryFailed 91, GivenUp 1, NotifyFailed 1; redriven": [
-        Case(refuses(REFUSED)),
-        Case(refuses(NO_TLS)),
-        with_store(value=ReadTimeoutError(endpoint_url="https://secretsmanager")),
-    ],
-    "sent; 1 posted, 1 seen; DeliveryFailed 7, NoticesSent 1": [
-        Case(until(HOUR_S, refuses(NO_NAME)))
-    ],
-    "sent; 1 posted, 1 seen; DeliveryFailed 1, NoticesSent 1": [
-        once(refuses(ChannelUnavailable("no connection (TimeoutError)"))),
-        with_store(faults=[ReadTimeoutError(endpoint_url="https://secretsmanager")]),
-        with_ledger(claim_send=[Throttled("later")]),
-    ],
-    "sent; 24 posted, 24 seen, 4 marked; DeliveryFailed 4, NoticesSent 20": [
-        Case(until(120, hangs), count=20)
-    ],
+CASES = [
+    pytest.param(
+        "sent; 1 posted, 1 seen; NoticesSent 1",
+        [
+            Case(),
+            Case(slowly),
+            with_cached_webhook(
+                move(600), _set("store", failing_from_s=600.0, failing_until_s=4_200.0)
+            ),
+            Case(of="sns"),
+            with_store(faults=[Killed()]),
+            away("mark_sent", 1),
+            aged(4),
+            redriven_after(6),
+        ],
+        id="a notice is sent once",
+    ),
+    pytest.param(
+        "sent; 1 posted, 1 seen; DuplicateNotices 1, NoticesSent 1",
+        [
+            Case(act=[notify(), run, notify(), run]),
+            at_the_same_moment(),
+            redriven_twice(),
+        ],
+        id="the same notice comes twice, and is sent once",
+    ),
+    pytest.param(
+        "sent; 2 posted, 1 seen; DeliveryFailed 1, NoticesSent 1",
+        [
+            once(answers(429, "rate_limited", retry_after="30")),
+            once(answers(429, "rate_limited", retry_after="600")),
+            once(BUSY),
+            *(
+                once(answers(429, "", retry_after=text))
+                for text in ("soon", "-5", "Wed, 21 Oct 2026 07:28:00 GMT", "999999999", "\x00", "")
+            ),
+            Case(first(answers(429, "rate_limited", retry_after="30")), before=[deaf_queue]),
+        ],
+        id="a busy service is asked again after the time that it names",
+    ),
+    pytest.param(
+        "gave_up; 91 posted, 0 seen; DeliveryFailed 91, GivenUp 1, NotifyFailed 1; redriven",
+        [
+            Case(BUSY),
+            on_sns(says(sns_error("Throttled", 429))),
+            *(
+                on_sns(says(sns_error(code, 403)))
+                for code in ("ExpiredToken", "InvalidClientTokenId", "SignatureDoesNotMatch")
+            ),
+            redriven_after(6, BUSY),
+        ],
+        id="a service that is always busy is given up, after three and a half days of tries",
+    ),
+    pytest.param(
+        "sent; 61 posted, 60 seen; DeliveryFailed 1, NoticesSent 60",
+        [Case(bucket("30"), count=60)],
+        id="60 notices to a service with a rate limit meet it once",
+    ),
+    pytest.param(
+        "sent; 2 posted, 2 seen, 1 marked; DeliveryFailed 1, NoticesSent 1",
+        [
+            once(rollup),
+            once(answers(503, "", shown=True, retry_after="120")),
+            *(once(answers(status, "", shown=True)) for status in (408, 425)),
+            once(hangs),
+            once(says(CUT, shown=True)),
+            once(says(MaybeSent("half an answer came"), shown=True)),
+            once(says(MaybeSent("no answer came (BrokenPipeError)"), shown=True)),
+            on_sns(first(says(SILENT_SNS, shown=True))),
+        ],
+        id="an answer that may come after the post is followed by a marked repeat",
+    ),
+    pytest.param(
+        UNKNOWN,
+        [
+            Case(rollup),
+            Case(answers(502, "<html>Bad gateway</html>", shown=True)),
+            Case(first(hangs, hangs)),
+            Case(hangs),
+            only_this_one(hangs),
+            on_sns(says(sns_error("InternalError", 500), shown=True)),
+            on_sns(says(ResponseParserError("not XML"), shown=True)),
+        ],
+        id="an outcome that stays unknown after one marked repeat is given up",
+    ),
+    pytest.param(
+        UNKNOWN_OF_40,
+        [arriving(until(DAY_S, rollup), 40, 2_160)],
+        id="a day of unknown outcomes stops the channel, and few notices are repeated",
+    ),
+    pytest.param(
+        "unexpected_answer; 1 posted, 1 seen; NotifyUnknown 1; redriven, 1 marked",
+        [
+            Case(html()),
+            once(html()),
+            *(Case(answers(200, body, shown=True)) for body in ("", "OK", '{"ok":false}', "okay")),
+            *(Case(answers(s, "", shown=True)) for s in (201, 204)),
+            Case(answers(200, "x" * 1_000, shown=True)),
+        ],
+        id="an answer that Slack never gives is no success",
+    ),
+    pytest.param(
+        "redirected; 1 posted, 0 seen; NotifyFailed 1; redriven",
+        [
+            Case(answers(302, "", location="https://evil.example/")),
+            Case(answers(302, "", location="http://169.254.169.254/")),
+            *(Case(answers(s, "", location="https://x.example/")) for s in (307, 308)),
+        ],
+        id="a redirect is not followed",
+    ),
+    pytest.param(
+        "channel_broken; 25 posted, 0 seen; NotifyFailed 25; redriven 25",
+        [arriving(GONE, 25, 3 * DAY_S / 25)],
+        id="a channel that is gone fails each notice once",
+    ),
+    pytest.param(
+        "channel_broken; 1 posted, 0 seen; NotifyFailed 1; redriven",
+        [
+            Case(answers(410, "channel_is_archived")),
+            Case(answers(403, "invalid_token")),
+            Case(answers(403, "action_prohibited")),
+            Case(answers(404, "channel_not_found")),
+            *(Case(answers(status, "<html>")) for status in (401, 407)),
+            on_sns(says(sns_error("NotFound", 404))),
+            both(GONE, works),
+        ],
+        id="a channel, a webhook or a topic that is gone is not tried again",
+    ),
+    pytest.param(
+        "sent; 2 posted, 1 seen; NoticesSent 1",
+        [with_cached_webhook(slack_is(first(GONE)), _set("store", value=WEBHOOK), old=True)],
+        id="a revoked webhook is read again",
+    ),
+    pytest.param(
+        "refused; 1 posted, 0 seen; NotifyFailed 1; redriven",
+        [
+            *(only_this_one(answers(400, word)) for word in ("invalid_payload", "invalid_blocks")),
+            *(Case(answers(status, "")) for status in (413, 414, 422, 451)),
+            on_sns(says(sns_error("InvalidParameter"))),
+        ],
+        id="what the service refuses is not tried again",
+    ),
+    pytest.param(
+        "sent; 1 posted, 1 seen; DeliveryFailed 9, NoticesSent 1",
+        [
+            Case(until(3 * HOUR_S, refuses(REFUSED))),
+            with_ledger(claim_send=[AccessDenied("dynamodb:PutItem", "no")] * 9),
+        ],
+        id="an outage of hours is waited for",
+    ),
+    pytest.param(
+        "gave_up; 0 posted, 0 seen; DeliveryFailed 91, GivenUp 1, NotifyFailed 1; redriven",
+        [
+            Case(refuses(REFUSED)),
+            Case(refuses(NO_TLS)),
+            with_store(value=ReadTimeoutError(endpoint_url="https://secretsmanager")),
+        ],
+        id="a service, or a secret, that cannot be reached for days is given up",
+    ),
+    pytest.param(
+        "sent; 1 posted, 1 seen; DeliveryFailed 7, NoticesSent 1",
+        [Case(until(HOUR_S, refuses(NO_NAME)))],
+        id="a name that is not resolved for an hour is waited for",
+    ),
+    pytest.param(
+        "sent; 1 posted, 1 seen; DeliveryFailed 1, NoticesSent 1",
+        [
+            once(refuses(ChannelUnavailable("no connection (TimeoutError)"))),
+            with_store(faults=[ReadTimeoutError(endpoint_url="https://secretsmanager")]),
+            with_ledger(claim_send=[Throttled("later")]),
+        ],
+        id="a short fault is tried again",
+    ),
+    pytest.param(
+        "sent; 24 posted, 24 seen, 4 marked; DeliveryFailed 4, NoticesSent 20",
+        [Case(until(120, hangs), count=20)],
+        id="a hanging service gets few marked repeats",
+    ),
     # the other channel's failures: one metric counts those of all
-    "sent; 20 posted, 20 seen; DeliveryFailed 4, NoticesSent 20": [
-        both(until(120, hangs), of="sns", count=20)
-    ],
-    UNKNOWN_OF_60: [arriving(until(3 * DAY_S, hangs), 60, 3 * DAY_S / 60)],
-    "secret_unusable; 0 posted, 0 seen; NotifyFailed 1; redriven": [
-        with_store(value=secret_error("ResourceNotFoundException")),
-        *(
-            with_store(value=value)
-            for value in (
-                "",
-                "s3cr3t is no URL",
-                WEBHOOK.replace("https", "http"),
-                "https://evil.example/services/T/B/s3cr3t",
-                WEBHOOK.replace("://", "://user:s3cr3t@"),
-                WEBHOOK.replace(".com", ".com:8443"),
-                json.dumps({"url": WEBHOOK}),
-                WEBHOOK.replace("B0001", "B\n0001"),
+    pytest.param(
+        "sent; 20 posted, 20 seen; DeliveryFailed 4, NoticesSent 20",
+        [both(until(120, hangs), of="sns", count=20)],
+        id="another channel's failures delay nothing, and are in the one metric of all",
+    ),
+    pytest.param(
+        UNKNOWN_OF_60,
+        [arriving(until(3 * DAY_S, hangs), 60, 3 * DAY_S / 60)],
+        id="an outage of days with hanging answers repeats few of 60 notices",
+    ),
+    pytest.param(
+        "secret_unusable; 0 posted, 0 seen; NotifyFailed 1; redriven",
+        [
+            with_store(value=secret_error("ResourceNotFoundException")),
+            *(
+                with_store(value=value)
+                for value in (
+                    "",
+                    "s3cr3t is no URL",
+                    WEBHOOK.replace("https", "http"),
+                    "https://evil.example/services/T/B/s3cr3t",
+                    WEBHOOK.replace("://", "://user:s3cr3t@"),
+                    WEBHOOK.replace(".com", ".com:8443"),
+                    json.dumps({"url": WEBHOOK}),
+                    WEBHOOK.replace("B0001", "B\n0001"),
+                )
+            ),
+            *(
+                with_store(value=secret_error(code))
+                for code in ("DecryptionFailure", "KMSInvalidStateException")
+            ),
+        ],
+        id="a secret that is no webhook is refused, and is never shown",
+    ),
+    pytest.param(
+        "secret_denied; 0 posted, 0 seen; NotifyFailed 1; redriven",
+        [with_store(value=secret_error("AccessDeniedException"))],
+        id="a secret that may not be read is reported as denied",
+    ),
+    pytest.param(
+        "denied; 1 posted, 0 seen; NotifyFailed 1; redriven",
+        [on_sns(says(sns_error("AuthorizationError", 403)))],
+        id="a topic that may not be published to is reported as denied",
+    ),
+    pytest.param(
+        "key_unusable; 1 posted, 0 seen; NotifyFailed 1; redriven",
+        [
+            *(
+                on_sns(says(sns_error(code)))
+                for code in ("KMSDisabled", "KMSAccessDenied", "KMSNotFound", "KMSOptInRequired")
             )
-        ),
-        *(
-            with_store(value=secret_error(code))
-            for code in ("DecryptionFailure", "KMSInvalidStateException")
-        ),
-    ],
-    "secret_denied; 0 posted, 0 seen; NotifyFailed 1; redriven": [
-        with_store(value=secret_error("AccessDeniedException"))
-    ],
-    "denied; 1 posted, 0 seen; NotifyFailed 1; redriven": [
-        on_sns(says(sns_error("AuthorizationError", 403)))
-    ],
-    "key_unusable; 1 posted, 0 seen; NotifyFailed 1; redriven": [
-        *(
-            on_sns(says(sns_error(code)))
-            for code in ("KMSDisabled", "KMSAccessDenied", "KMSNotFound", "KMSOptInRequired")
-        )
-    ],
-    "sent; 4 posted, 1 seen; DeliveryFailed 3, NoticesSent 1": [
-        *(
-            on_sns(first(*[says(sns_error(code, 429))] * 3))
-            for code in ("Throttled", "KMSThrottling")
-        )
-    ],
-    "sent; 1 posted, 1 seen, 1 marked; NoticesSent 1": [
-        once(refuses(Killed())),
-        Case(before=[damaged]),
-    ],
-    "sent; 2 posted, 2 seen, 1 marked; NoticesSent 1": [once(says(Killed(), shown=True))],
-    "unknown_outcome; 2 posted, 2 seen, 1 marked; NotifyUnknown 1; redriven, 1 marked": [
-        Case(first(says(Killed(), shown=True), says(Killed(), shown=True)))
-    ],
-    "sent; 1 posted, 1 seen; DuplicateNotices 1": [with_lost(mark_sent=[Killed()])],
-    "sent; 1 posted, 1 seen; DeliveryFailed 12, NoticesSent 1": [away("claim_send", 6)],
-    "sent; 1 posted, 1 seen, 1 marked; DeliveryFailed 1, NoticesSent 1": [
-        with_lost(claim_send=[Unavailable("no answer")])
-    ],
-    "channel_broken; 1 posted, 0 seen; NotifyFailed 1; redriven, 1 marked": [
-        with_ledger(GONE, mark_failed=[Unavailable("no answer")])
-    ],
-    "channel_broken; 2 posted, 0 seen; DeliveryFailed 1, NotifyFailed 2; redriven": [
-        with_dead_letters(errors=[Throttled("later")]),
-        with_dead_letters(answers_lost=1),
-    ],
-    "channel_broken; 6 posted, 0 seen; DeliveryFailed 5, NotifyFailed 6; redriven": [
-        with_dead_letters(errors=[Throttled("later")] * 5)
-    ],
-    "no reason; 0 posted, 0 seen; ; redriven": [
-        with_ledger(circuit=[Killed() for _ in range(120)])
-    ],
-    "gave_up; 1 posted, 0 seen; DeliveryFailed 1, GivenUp 1, NotifyFailed 1; redriven": [
-        aged(3.5, BUSY)
-    ],
-    "sent; 0 posted, 0 seen; DuplicateNotices 1": [redriven_after_it_was_sent()],
-    "sent; 1015 posted, 1000 seen; DeliveryFailed 15, NoticesSent 1000": [
-        redriven_after(0, bucket("30"), letters=1_000)
-    ],
-    "malformed_notice; 0 posted, 0 seen; RejectedEvents 1": [
-        *malformed("{", "null", "[1]", '{"schema":1,"channel":"slack"}', "x" * 200_000),
-        *malformed(numbered_body("sns", 1)),
-        *malformed(numbered_body("slack", 1).replace('"schema": 1', '"schema": 2')),
-    ],
-    "no_channel; 0 posted, 0 seen; NotifyFailed 1": [Case(channels=("sns",))],
-    "channel_broken key_unusable; 1 posted, 0 seen; NotifyFailed 1; redriven": [
-        both(GONE, says(sns_error("KMSDisabled")))
-    ],
-    "sent; 2 posted, 2 seen, 1 marked; NoticesSent 2": [
-        posted_and_not_marked(),
-        at_the_same_moment(ahead_s=300),
-    ],
-}
-"""By what they come to: `sent` or reasons; posts; what is seen; counts; the redrive."""
+        ],
+        id="a key that cannot be used is reported",
+    ),
+    pytest.param(
+        "sent; 4 posted, 1 seen; DeliveryFailed 3, NoticesSent 1",
+        [
+            *(
+                on_sns(first(*[says(sns_error(code, 429))] * 3))
+                for code in ("Throttled", "KMSThrottling")
+            )
+        ],
+        id="throttling of SNS or of its key is waited for",
+    ),
+    pytest.param(
+        "sent; 1 posted, 1 seen, 1 marked; NoticesSent 1",
+        [
+            once(refuses(Killed())),
+            Case(before=[damaged]),
+        ],
+        id="a function that is killed before its post posts with a mark",
+    ),
+    pytest.param(
+        "sent; 2 posted, 2 seen, 1 marked; NoticesSent 1",
+        [once(says(Killed(), shown=True))],
+        id="a function that is killed after its post repeats it with a mark",
+    ),
+    pytest.param(
+        "unknown_outcome; 2 posted, 2 seen, 1 marked; NotifyUnknown 1; redriven, 1 marked",
+        [Case(first(says(Killed(), shown=True), says(Killed(), shown=True)))],
+        id="a function that is killed after its post twice is given up",
+    ),
+    pytest.param(
+        "sent; 1 posted, 1 seen; DuplicateNotices 1",
+        [with_lost(mark_sent=[Killed()])],
+        id="a mark whose answer is lost is a mark",
+    ),
+    pytest.param(
+        "sent; 1 posted, 1 seen; DeliveryFailed 12, NoticesSent 1",
+        [away("claim_send", 6)],
+        id="a table that is away for hours is waited for",
+    ),
+    pytest.param(
+        "sent; 1 posted, 1 seen, 1 marked; DeliveryFailed 1, NoticesSent 1",
+        [with_lost(claim_send=[Unavailable("no answer")])],
+        id="a lease whose answer is lost is posted with a mark",
+    ),
+    pytest.param(
+        "channel_broken; 1 posted, 0 seen; NotifyFailed 1; redriven, 1 marked",
+        [with_ledger(GONE, mark_failed=[Unavailable("no answer")])],
+        id="a failure that cannot be noted is redriven with a mark",
+    ),
+    pytest.param(
+        "channel_broken; 2 posted, 0 seen; DeliveryFailed 1, NotifyFailed 2; redriven",
+        [
+            with_dead_letters(errors=[Throttled("later")]),
+            with_dead_letters(answers_lost=1),
+        ],
+        id="a dead letter that cannot be written is written at the next try",
+    ),
+    pytest.param(
+        "channel_broken; 6 posted, 0 seen; DeliveryFailed 5, NotifyFailed 6; redriven",
+        [with_dead_letters(errors=[Throttled("later")] * 5)],
+        id="dead letters that cannot be written five times are written at the sixth try",
+    ),
+    pytest.param(
+        "no reason; 0 posted, 0 seen; ; redriven",
+        [with_ledger(circuit=[Killed() for _ in range(120)])],
+        id="a function that is killed at every try leaves a dead letter without a reason",
+    ),
+    pytest.param(
+        "gave_up; 1 posted, 0 seen; DeliveryFailed 1, GivenUp 1, NotifyFailed 1; redriven",
+        [aged(3.5, BUSY)],
+        id="a notice that is too old is tried once",
+    ),
+    pytest.param(
+        "sent; 0 posted, 0 seen; DuplicateNotices 1",
+        [redriven_after_it_was_sent()],
+        id="a dead letter of what was sent meanwhile is not sent",
+    ),
+    pytest.param(
+        "sent; 1015 posted, 1000 seen; DeliveryFailed 15, NoticesSent 1000",
+        [redriven_after(0, bucket("30"), letters=1_000)],
+        id="a thousand dead letters are redriven within the service's rate",
+    ),
+    pytest.param(
+        "malformed_notice; 0 posted, 0 seen; RejectedEvents 1",
+        [
+            *malformed("{", "null", "[1]", '{"schema":1,"channel":"slack"}', "x" * 200_000),
+            *malformed(numbered_body("sns", 1)),
+            *malformed(numbered_body("slack", 1).replace('"schema": 1', '"schema": 2')),
+        ],
+        id="a body that is no notice is rejected",
+    ),
+    pytest.param(
+        "no_channel; 0 posted, 0 seen; NotifyFailed 1",
+        [Case(channels=("sns",))],
+        id="a channel that no longer exists is not posted to",
+    ),
+    pytest.param(
+        "channel_broken key_unusable; 1 posted, 0 seen; NotifyFailed 1; redriven",
+        [both(GONE, says(sns_error("KMSDisabled")))],
+        id="two channels fail for their own reasons",
+    ),
+    pytest.param(
+        "sent; 2 posted, 2 seen, 1 marked; NoticesSent 2",
+        [
+            posted_and_not_marked(),
+            at_the_same_moment(ahead_s=300),
+        ],
+        id="a notice that was posted and not marked is repeated with a mark",
+    ),
+]
+"""What cases come to: `sent` or reasons; posts; what is seen; counts; the redrive."""
 
 
-@pytest.mark.parametrize("outcome", CASES)
-def test_deliveries_come_to_this(outcome: str) -> None:
+@pytest.mark.parametrize(("outcome", "cases"), CASES)
+def test_deliveries_come_to_this(outcome: str, cases: Sequence[Case]) -> None:
     """When the cause is gone, one redrive sends what is in the dead letters, marked or not."""
-    for place, case in enumerate(CASES[outcome]):
+    for place, case in enumerate(cases):
         delivery = case.run()
         check_always(delivery)
         assert (place, summary(delivery, case.of)) == (place, outcome)

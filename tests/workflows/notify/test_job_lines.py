@@ -52,8 +52,10 @@ def test_a_healthy_job_has_a_line_on_the_channel_that_asks_for_one_and_no_alert(
     """By default nobody asks."""
     assert told(ASKED, HEALTHY) == [f"{RUN} completed: $0.01, nothing to change"]
     assert told(ASKED, HEALTHY, channel="sns") == []
-    assert told(replace(ASKED, channels={**CHANNELS, "slack": ChannelChoice("slack", "w")}),
-                HEALTHY) == []  # fmt: skip
+    assert (
+        told(replace(ASKED, channels={**CHANNELS, "slack": ChannelChoice("slack", "w")}), HEALTHY)
+        == []
+    )
 
 
 def test_a_line_needs_no_floor_and_the_present_rule_stays() -> None:

@@ -21,7 +21,7 @@ from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, TRAINING, Office, an_office, refuses, row
 
 ROWS: dict[str, dict[str, Any]] = {
-    one["id"]: one
+    one["story"]: one
     for line in Path(__file__).with_name("sweeps.jsonl").read_text().splitlines()
     for one in [json.loads(line)]
 }
@@ -241,29 +241,33 @@ def _audit_is_broken() -> Counter[str]:
 
 
 STORIES: dict[str, Story] = {
-    "A07": _lost,
-    "A08": _lost,
-    "A09": lambda: _on_its_way(2),
-    "A10": lambda: _on_its_way(22),
-    "A11": _slow_audit,
-    "A50": lambda: _sweeps(an_office(row("again", NOON + HOUR)), 3),
-    "A62": _many_due,
-    "A90": _first_install,
-    "A91": _across_the_install,
-    "A92": lambda: _stopped(3),
-    "A93": lambda: _stopped(72, 40 * 24),
-    "A94": _backlog,
-    "A95": _future_watermark,
-    "A96": _clock_is_wrong,
-    "A97": _third_page_fails,
-    "A98": _endless,
-    "A99": _empty_page,
-    "A100": _rows_move,
-    "A101": _ends_meanwhile,
-    "A102": _long_job,
-    "A103": _one_account_denied,
-    "A106": _audit_is_broken,
-    "A107": lambda: _sweeps(an_office(), 48),
+    "an event is lost, and the sweep finds the job": _lost,
+    "an event is lost, and turns up after the sweep's three messages": _lost,
+    "the sweep runs while the event waits in the queue": lambda: _on_its_way(2),
+    "the sweep runs while the job waits for late metrics": lambda: _on_its_way(22),
+    "two sweeps send the same lost job, as its audit is slow": _slow_audit,
+    "the name is taken by a new run, whose event is lost": lambda: _sweeps(
+        an_office(row("again", NOON + HOUR)), 3
+    ),
+    "1,500 runs are due at once": _many_due,
+    "sageaudit is installed after 30 days of 50 jobs": _first_install,
+    "a job runs across the installation, and its event is lost": _across_the_install,
+    "the sweep stands for three hours, and five events are lost": lambda: _stopped(3),
+    "the sweep stands for three days, and five events are lost on the first one": lambda: _stopped(
+        72, 40 * 24
+    ),
+    "the backlog has more pages than one sweep can read": _backlog,
+    "the sweep's watermark is in the future": _future_watermark,
+    "the clock is five minutes behind or ahead": _clock_is_wrong,
+    "the third of five pages fails": _third_page_fails,
+    "the list never ends": _endless,
+    "an empty page comes before a full one": _empty_page,
+    "rows move while they are listed": _rows_move,
+    "a job ends while its list is read": _ends_meanwhile,
+    "a job of 20 days ends, and its event is lost": _long_job,
+    "lists are denied in one of three accounts": _one_account_denied,
+    "the audit is broken while 40 jobs end": _audit_is_broken,
+    "no job runs for a weekend": lambda: _sweeps(an_office(), 48),
 }
 
 

@@ -134,9 +134,16 @@ class Watch:
         self.now = NOON + minute * MINUTE
         here = cast("Any", self)
         deps = WatchDependencies(
-            here, here, here, here, self.decided, self.ledger, self.policy, RULES,
+            here,
+            here,
+            here,
+            here,
+            self.decided,
+            self.ledger,
+            self.policy,
+            RULES,
             writers(self.policy.channels),
-        )  # fmt: skip
+        )
         rows = [run.listed for run in self.runs_there.values()]
         return watch(deps, TRAINING, rows, lambda: self.now, lambda: False)
 
@@ -193,11 +200,15 @@ HANGS = ((30, BUSY), (300, HUNG))
         pytest.param(Run(uses=((120, HUNG),), phase="Uploading"), 100, [], id="it uploads"),
         pytest.param(Run(uses=HANGS, count=1), 120, [], id="$4.89 an hour"),
         pytest.param(
-            Run(uses=((120, (10.0, None)),), instance="ml.m5.4xlarge", count=6), 60, ["idle"],
+            Run(uses=((120, (10.0, None)),), instance="ml.m5.4xlarge", count=6),
+            60,
+            ["idle"],
             id="CPU hosts",
         ),
         pytest.param(
-            Run(uses=HANGS, more={"CreationTime": NOON.isoformat()}), 120, [],
+            Run(uses=HANGS, more={"CreationTime": NOON.isoformat()}),
+            120,
+            [],
             id="Describe answers with another run",
         ),
         pytest.param(Run(uses=HANGS, more={"TrainingJobStatus": "Stopping"}), 120, [], id="stops"),
@@ -206,7 +217,7 @@ HANGS = ((30, BUSY), (300, HUNG))
         ),
         pytest.param(Run(uses=HANGS, fails=JobNotFound("gone")), 120, [], id="it is deleted"),
     ],
-)  # fmt: skip
+)
 def test_a_job_that_does_nothing(run: Run, minute: int, said: list[str]) -> None:
     """Every host, for 45 known minutes, while its own code runs."""
     assert Watch(run).said(minute) == said
@@ -235,13 +246,14 @@ LONGER = tuple(earlier(20_000 + n) for n in range(3))
         pytest.param((earlier(1_200),), 432_000, 60, [], id="three times"),
         pytest.param((earlier(180),), 432_000, 59, [], id="a test of 3 minutes before"),
         pytest.param((earlier(180),), 432_000, 60, ["long"], id="an hour after such a test"),
-        pytest.param(
-            (earlier(1_000, instance_count=1),), 432_000, 99, [], id="on other instances"
-        ),
+        pytest.param((earlier(1_000, instance_count=1),), 432_000, 99, [], id="on other instances"),
         pytest.param((earlier(1_000, status="Failed"),), 432_000, 99, [], id="only failed runs"),
         pytest.param(
             (earlier(9_000, status="Stopped", reason="limit reached"), earlier(1_000)),
-            432_000, 99, [], id="a limit let one run for long",
+            432_000,
+            99,
+            [],
+            id="a limit let one run for long",
         ),
         pytest.param(LONGER, 14_400, 5, ["limit"], id="all runs needed longer than the limit"),
         pytest.param(LONGER[:2], 14_400, 5, [], id="two runs forecast nothing"),
@@ -251,7 +263,7 @@ LONGER = tuple(earlier(20_000 + n) for n in range(3))
             tuple(earlier(13_000 + n) for n in range(3)), 14_400, 215, [], id="usually in time"
         ),
     ],
-)  # fmt: skip
+)
 def test_a_run_that_takes_too_long(
     heads: tuple[AuditSummary, ...], limit_s: int, minute: int, said: list[str]
 ) -> None:
@@ -503,9 +515,11 @@ def test_denied_metrics_are_a_failure_and_the_limit_is_still_told() -> None:
     run = Run(uses=(), limit_s=6_000)
     one = Watch(run)
     denied = measure(
-        parse(run.describe(), {}, account=ACCOUNT, region=REGION), [], TYPES,
+        parse(run.describe(), {}, account=ACCOUNT, region=REGION),
+        [],
+        TYPES,
         absent=Missing(DENIED, "cloudwatch:GetMetricData is denied"),
-    )  # fmt: skip
+    )
     with mock.patch.object(one, "read", return_value=denied):
         done = one.at(90)
     assert isinstance(done.error, AccessDenied)
