@@ -8,13 +8,16 @@ from decimal import Decimal
 from typing import Any, cast
 
 from sageaudit.domain.advice.advice import Advice, State
-from sageaudit.domain.audit.advised import Worth
-from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.audit import Audit, Judged, Judgement
 from sageaudit.domain.audit.bill_document import LineDocument, line_document
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
 from sageaudit.domain.audit.document import document as audit_document
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, finding_document
-from sageaudit.domain.audit.judgement import Judged, Judgement
+from sageaudit.domain.audit.finding_document import (
+    FindingDocument,
+    FixDocument,
+    Worth,
+    finding_document,
+)
 from sageaudit.domain.bill.bill import Line
 from sageaudit.domain.bill.bill import bill as priced
 from sageaudit.domain.bill.bill_facts import BillFacts

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from sageaudit.domain.bill.change import Change, CutPhase, SetCount, SetType
 from sageaudit.domain.bill.finding import Finding, Parameter, Scalar
-from sageaudit.output.fixes.ways import ELEMENT_NAMES
+from sageaudit.output.text.fix_code import ELEMENT_NAMES
 from tests.fakes import request
 from tests.labelled.effects import EFFECTS, apply_change
 from tests.labelled.machine import Json

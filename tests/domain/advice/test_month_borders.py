@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.advice.advice import Advice
-from sageaudit.domain.advice.month import Month, month_of, severity_of
-from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.advice.totals import Month, month_of, severity_of
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.structs import replace
 from tests.fakes.advised import Story

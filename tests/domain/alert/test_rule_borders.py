@@ -4,9 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.alert.alert import AlertFigures, AlertKind
-from sageaudit.domain.alert.audit_figures import MessageAudit
-from sageaudit.domain.alert.decision import AlertCase
+from sageaudit.domain.alert.alert import AlertCase, AlertKind
+from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
 from sageaudit.domain.alert.rule import NOTHING_FOUND, decide, why_no_alert
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
