@@ -194,8 +194,8 @@ def build(
         limit, settings.account_id, members.roles, time.time, external_id=members.external_id
     )
     jobs, metrics = accounts.of("sagemaker"), accounts.of("cloudwatch")
-    for of in (jobs, metrics):  # now, since the start has a full core
-        of(settings.account_id, settings.region)
+    for client_for in (jobs, metrics):  # now, since the start has a full core
+        client_for(settings.account_id, settings.region)
     deps = AuditDependencies(
         jobs=SageMakerJobs(jobs),
         metrics=CloudWatchMetrics(metrics, packaged.types()),

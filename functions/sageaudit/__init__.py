@@ -31,10 +31,10 @@ __all__ = [
     "to_json",
 ]
 _MODULES = {
-    "audit": "api.audits",
+    "audit": "api",
     "to_json": "adapters.files.exact_json",
     "AuditDocument": "domain.audit.document",
-    "AuditHistory": "api.histories",
+    "AuditHistory": "api",
     "SageauditError": "errors",
     "AuditSummary": "domain.audit.summary",
     "RuleFinding": "domain.audit.record",

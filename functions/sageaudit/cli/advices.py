@@ -44,7 +44,7 @@ class AdviceFilters(Struct, frozen=True):
 
     def advices(self, opened: HistorySource, now: datetime) -> list[Advice]:
         """Those that fit, what is counted first, the most dollars first. Raises BadUsage."""
-        asked = Question(window(self.since, None, now), account=self.account, family=self.family)
+        asked = Question.of(window(self.since, None, now), account=self.account, family=self.family)
         reader = Lists(opened.history, asked.window)
         found = advices(reader, named(reader, asked), opened.decisions.decisions(), now)
         return [one for one in found if self._fits(one)]
@@ -124,7 +124,8 @@ def _compared(name: str) -> Callable[[Advice], Any]:
     return lambda advice: getattr(advice.comparison, name) if advice.comparison else None
 
 
-_predicted, _measured = _compared("all_predicted_usd"), _compared("all_saved_usd")
+_predicted = _compared("all_predicted_usd")
+_measured = _compared("all_saved_usd")
 
 
 def _outcome(advice: Advice) -> str | None:

@@ -25,6 +25,36 @@ from sageaudit.queries.window import FORMS, Window
 
 if TYPE_CHECKING:
     from sageaudit.rules.card import Rule
+from collections.abc import Mapping
+
+from sageaudit.errors import BadUsage
+from sageaudit.queries.columns import FILTERS, Column, question_of
+from sageaudit.queries.window import window
+
+OUTPUT = click.option(
+    "--output",
+    type=click.Choice(formats.FORMATS),
+    default="table",
+    show_default=True,
+    help="Format: table for people, json or jsonl for scripts, csv for spreadsheets, markdown.",
+)
+UNTIL = click.option(
+    "--until",
+    help="Jobs that ended until then; a day, week or month is included. Without it, a finished"
+    " week or month in --since is looked at alone.",
+)
+ACCOUNT = click.option("--account", help="Jobs of this account.")
+REGION = click.option("--region", help="Jobs of this AWS region.")
+ALL = click.option("--all", "every", is_flag=True, help="Print all rows.")
+SORT_AMOUNTS = click.option(
+    "--sort",
+    type=options.EnumChoice(Sort, AMOUNTS),
+    default=Sort.WASTE.value,
+    show_default=True,
+    help="Order by these dollars, the most first; waste is avoidable plus lost.",
+)
+_REPEATED = "tag"
+"""The filter that may be given several times: a job has several tags."""
 
 
 class HistoryOptions(Struct, frozen=True):
@@ -74,13 +104,6 @@ class Shown(Struct, frozen=True):
         return formats.write(rows, listing, self.of(listing), self.output, console, tail, above)
 
 
-OUTPUT = click.option(
-    "--output",
-    type=click.Choice(formats.FORMATS),
-    default="table",
-    show_default=True,
-    help="Format: table for people, json or jsonl for scripts, csv for spreadsheets, markdown.",
-)
 SHOWN = options.together(
     "shown",
     Shown,
@@ -104,30 +127,11 @@ def since(
     )
 
 
-UNTIL = click.option(
-    "--until",
-    help="Jobs that ended until then; a day, week or month is included. Without it, a finished"
-    " week or month in --since is looked at alone.",
-)
-ACCOUNT = click.option("--account", help="Jobs of this account.")
-REGION = click.option("--region", help="Jobs of this AWS region.")
-
-
 def limit(default: int) -> options.Decorator:
     """--limit, with its default."""
     return click.option(
         "--limit", type=options.ROWS, default=default, show_default=True, help="Most rows to print."
     )
-
-
-ALL = click.option("--all", "every", is_flag=True, help="Print all rows.")
-SORT_AMOUNTS = click.option(
-    "--sort",
-    type=options.EnumChoice(Sort, AMOUNTS),
-    default=Sort.WASTE.value,
-    show_default=True,
-    help="Order by these dollars, the most first; waste is avoidable plus lost.",
-)
 
 
 def option(name: str) -> str:
@@ -195,3 +199,63 @@ def show_some(
     shown.write(rows, listing, tail(read, more=more), above)
     if more:
         say(f"{len(rows):,} of {len(every):,} rows: --all prints all of them")
+
+
+class Filters(Struct, frozen=True):
+    """Which audits to show. `since` None: the command has its own default."""
+
+    since: str | None
+    until: str | None
+    words: Mapping[str, Any]
+
+    def question(
+        self,
+        now: datetime,
+        sort: Sort = Sort.NEWEST,
+        since: str = "30d",
+        *,
+        with_today: bool = True,
+    ) -> Question:
+        """The question that they ask; `since`, where they have none. Raises BadUsage."""
+        asked = since if self.since is None else self.since
+        span = window(asked, self.until, now, with_today=with_today)
+        return question_of(span, sort, self.words, option)
+
+
+def filters(default_since: str | None = "30d", shown: str | None = None) -> options.Decorator:
+    """The filters of a question about audits."""
+
+    def made(since: str | None, until: str | None, **given: Any) -> Filters:
+        words = {name: _once(FILTERS[name], value) for name, value in given.items()}
+        if words["rule"] is not None:
+            words["rule"] = rule_named(words["rule"])
+        return Filters(since, until, words)
+
+    times = (since(default_since, shown), UNTIL)
+    names = ("since", "until", *FILTERS)
+    return options.together("filters", made, *times, *map(_option, FILTERS.values()), names=names)
+
+
+def _once(column: Column, given: Any) -> Any:
+    """The value of an option that may be given once. Raises BadUsage where it was given twice."""
+    if column.read is bool or column.name == _REPEATED:
+        return given
+    if len(given) > 1:
+        raise BadUsage(
+            f"{option(column.name)} was given {len(given)} times: a filter takes one value"
+        )
+    return given[0] if given else None
+
+
+def _option(column: Column) -> options.Decorator:
+    """The option of a filter; its value is read by the filter itself, so that all callers agree."""
+    more: dict[str, Any] = {"multiple": True}
+    if column.read is bool:
+        more = {"is_flag": True}
+    elif column.name == _REPEATED:
+        more |= {"metavar": "KEY=VALUE"}
+    elif column.words and column.name != "status":
+        more |= {"type": click.Choice(column.words)}
+    elif column.unit:
+        more |= {"metavar": column.unit.upper()}
+    return click.option(option(column.name), help=column.help, **more)

@@ -36,11 +36,13 @@ times too long."""
 _LAST_RUNS = 10
 _LONG_FROM_S = 3600
 """A shorter run is not too long: the one before may have been a test. Our choice."""
-_BACK_OF_S, _BACK_S = 900, 300
+_BACK_OF_S = 900
 """A job is at work again where 5 of its last 15 minutes had work, and it is not idle for 5 since:
 one minute is no work, and none is no all-clear. Our choice."""
-_NEAR_SHARE, _NEAR_S = 10, 1800
+_BACK_S = 300
+_NEAR_SHARE = 10
 """A limit is near in its last tenth, or half hour, but never in its first half."""
+_NEAR_S = 1800
 
 
 class RunningKind(enum.StrEnum):

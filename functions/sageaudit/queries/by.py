@@ -37,8 +37,13 @@ _Part = tuple[Values, date, Sums, JobPart | None]
 _Days = dict[date, list[tuple[Sums, JobPart | None]]]
 """Sums of a day, or of one job of it."""
 _OF_FINDINGS = (
-    *("avoidable_usd", "avoidable_up_to_usd", "lost_usd", "lost_up_to_usd", "waste_usd"),
-    *("possible_usd", "possible_up_to_usd"),
+    "avoidable_usd",
+    "avoidable_up_to_usd",
+    "lost_usd",
+    "lost_up_to_usd",
+    "waste_usd",
+    "possible_usd",
+    "possible_up_to_usd",
 )
 
 _OF_WHOLE_JOBS = (*_OF_FINDINGS, "judged_usd", "idle_usd", "top_rule")
@@ -268,7 +273,8 @@ def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Ite
             of_heads: dict[str, Any] = {
                 name: None for name in question.filters if FILTERS[name].of_head
             }
-            rows = answer.all_rows(lists, replace(question, sort=Sort.NEWEST, **of_heads))
+            of_findings = replace(question.changed(**of_heads), sort=Sort.NEWEST)
+            rows = answer.all_rows(lists, of_findings)
             found = {row.key for row in rows}
     fits = fitting(asked)
     tags: set[str] = set()
@@ -325,4 +331,4 @@ def _newest_tags(lists: Lists) -> set[str] | None:
 
 def _of_any_rule(question: Question) -> Question:
     """The question about jobs, without what is asked of the findings of its rule."""
-    return replace(question, rule=None, severity=None, min_usd=None)
+    return question.changed(rule=None, severity=None, min_usd=None)

@@ -1,7 +1,8 @@
 """The columns of audits and the filters of questions: a row of one table says all of each.
 
-From it come the options of commands and of Python, which rows fit, what sums are by, and what a
-mistyped filter is compared with. A cost tag that the policy shows is a column of its own.
+From it come the options of commands and of Python, the filters of a `Question`, which rows fit,
+what sums are by, and what a mistyped filter is compared with. A cost tag that the policy shows is a
+column of its own.
 """
 
 from __future__ import annotations
@@ -298,4 +299,5 @@ def question_of(
             known = f"is none of {', '.join(column.words)}" if of_words else str(error)
             shown = " ".join(given) if isinstance(given, tuple) else given
             raise BadUsage(f"{option_of(name)} {shown} {known}") from error
-    return Question(window, sort=sort, **asked)
+    in_order = {name: asked[name] for name in FILTERS if name in asked}
+    return Question.of(window, sort=sort, **in_order)

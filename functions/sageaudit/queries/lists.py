@@ -1,29 +1,69 @@
-"""Walks the lists of a history within a window, newest first, and counts what it reads."""
+"""Walks the lists of a history within a window, newest first, and counts what it reads.
+
+Its rows are an audit's summary, or a finding beside it.
+"""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from itertools import chain, takewhile
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from sageaudit.domain.audit.record import RuleFinding, RunIndex, RunQuery
+from sageaudit.domain.audit.bill_document import SpendQualifier
+from sageaudit.domain.audit.record import NOT_NAMED, RuleFinding, RunIndex, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.audit.sums import Scope, SumRow
+from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.family import shared_name
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import Period
 from sageaudit.ports import History
-from sageaudit.queries.question import Question
-from sageaudit.queries.window import Window
+from sageaudit.queries.question import Question, Sort
+from sageaudit.queries.window import FIRST, ONE_DAY, Window, window_of
 from sageaudit.structs import replace
 
+_LAST_YEAR = 2099
+_LONGEST_GAP = timedelta(days=90)
+"""Our choice: a history without an audit for so long is taken to begin after it."""
 Row = TypeVar("Row", AuditSummary, RuleFinding)
 _SHARED = tuple(f"{kind.value}/" for kind in JobKind if kind.row.rollup)
 """Begin the names that several roll-ups, each a family of its own, may share."""
+_ZERO = Decimal(0)
+_OWN = (Sort.TOTAL, Sort.AVOIDABLE, Sort.LOST)
+"""Amounts of a roll-up that its summary has of its training jobs."""
+NEVER_STARTED = "Never started"
+"""The status of jobs that failed or were stopped before their start; no word of AWS."""
+OF_A_FINDING = frozenset(
+    {
+        "ended_at",
+        "job",
+        "arn",
+        "created_at",
+        "kind",
+        "account",
+        "region",
+        "family",
+        "owner",
+        "rollup",
+        "severity",
+        "estimated",
+        "rule",
+        "rule_id",
+        "confidence",
+        "bucket",
+        "saving_usd",
+        "saving_up_to_usd",
+        "saving_alone_usd",
+        "summary",
+        "fix",
+    }
+)
+"""The fields that a list of one rule knows without reading the audit's head."""
 
 
 class ReadCounts(Struct):
@@ -142,4 +182,89 @@ def heads_of_period(
 ) -> Iterator[AuditSummary]:
     """The audits of jobs that ended in the period, of one account or of all, newest first."""
     window = Window(datetime.combine(period.since, time(), UTC), period.created_before)
-    return Lists(history, window).heads(Question(window, account=account))
+    return Lists(history, window).heads(Question.of(window, account=account))
+
+
+def audited_days(history: History) -> list[date] | None:
+    """The days of all times on which audited jobs ended, in order; None without any."""
+    rows = history.sums(Scope.ACCOUNT, FIRST.date(), date(_LAST_YEAR, 12, 31))
+    return sorted({row.day for row in rows}) or None
+
+
+def first_covered(lists: Lists, question: Question, day: date) -> date:
+    """The first day with an audit in the question's account and region, from some time before a
+    day on: a history says nothing about days before it. The last of all dates without any.
+    """
+    earlier = window_of(day - _LONGEST_GAP, lists.window.last_day + ONE_DAY)
+    rows = lists.within(earlier).sums(
+        Scope.ACCOUNT, account=question.account, region=question.region
+    )
+    return min((row.day for row in rows), default=date.max)
+
+
+def listed(head: AuditSummary) -> AuditSummary:
+    """An audit as lists show it.
+
+    A roll-up (a tuning job) repeats the dollars of its training jobs, so it has only those that it
+    adds itself: the columns of any list add up to the daily sums.
+    """
+    sums = head.sums
+    if head.rollup:
+        own: dict[str, Any] = {f"{sort}_usd": sort.of(sums) for sort in _OWN}
+        possible_usd = sums.known_possible_usd
+        exact = SpendQualifier.EXACT
+        return replace(head, possible_usd=possible_usd, spend_qualifier=exact, **own)
+    if head.possible_usd != sums.known_possible_usd:
+        head = replace(head, possible_usd=sums.known_possible_usd)
+    if not _never_started(head):
+        return head
+    waited_s = sum(head.phase_s.values()) or None
+    waiting_s = None if waited_s is None else round(waited_s)
+    return replace(head, status=NEVER_STARTED, judged=None, waiting_s=waiting_s)
+
+
+def _never_started(head: AuditSummary) -> bool:
+    """Whether a job ended before its start: it has no times, and its bill is known to be 0."""
+    if head.purchase is None or head.total_usd is None:
+        return False
+    times = (head.elapsed_s, head.billable_s)
+    return head.status != "Completed" and not head.total_usd and not any(times)
+
+
+def with_head(row: RuleFinding, head: AuditSummary | None) -> RuleFinding:
+    """The row with its audit's whole summary, where that could be read.
+
+    Of a roll-up, whose head must be read, the savings are those that no training job counts.
+    """
+    if head is None:
+        return row
+    finding = row.finding
+    if head.rollup:
+        own = head.sums.rules.get(finding.rule, RuleSums())
+        has_dollars = finding.bucket is not Bucket.NONE
+        finding = replace(
+            finding,
+            saving_usd=own.known_usd(finding.bucket) if has_dollars else None,
+            saving_up_to_usd=own.most_usd(finding.bucket) if has_dollars else None,
+        )
+    summary = replace(listed(head), severity=finding.severity, estimated=finding.estimated)
+    return RuleFinding(finding, summary, is_read=True)
+
+
+def needs_head(row: RuleFinding) -> bool:
+    """True where the list does not tell the account, region and kind, or what a finding adds."""
+    return row.summary.rollup or row.summary.kind == NOT_NAMED
+
+
+def amount(row: AuditSummary | RuleFinding, sort: Sort) -> Decimal:
+    """What a row is sorted by; 0 if it is not known. A finding: its saving."""
+    if isinstance(row, RuleFinding):
+        return row.finding.saving_usd or _ZERO
+    return Decimal(getattr(row, sort.field) or 0)
+
+
+def head_amount(head: AuditSummary, sort: Sort) -> Decimal:
+    """The same of a stored summary, which is made a row of only where it has no such amount."""
+    if sort is Sort.WASTE and not head.rollup:
+        return (head.avoidable_usd or _ZERO) + (head.lost_usd or _ZERO)
+    return amount(listed(head), sort)

@@ -1,13 +1,24 @@
-"""The names that a history knows: a family by its last part, and what a mistyped filter meant."""
+"""The names that a history knows: of families, of what a mistyped filter meant, and of jobs.
+
+A job is found by its ARN or name, whatever its age, in one list.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from itertools import islice
 from typing import Any
 
+from msgspec import Struct
+
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.errors import BadUsage
+from sageaudit.errors import AmbiguousName, BadUsage, JobNotFound
 from sageaudit.output.text.notes import ROLL_UP_LABELS
 from sageaudit.output.text.untrusted import DOTS
 from sageaudit.ports import History
@@ -16,10 +27,17 @@ from sageaudit.queries.answer import ListRow
 from sageaudit.queries.columns import FILTERS
 from sageaudit.queries.lists import Lists, audited_days
 from sageaudit.queries.question import Question
-from sageaudit.queries.window import Window
+from sageaudit.queries.window import ONE_DAY, Window, window_of
 from sageaudit.structs import replace
 
 _NAMED = 5
+_COMPARED = 1_000
+"""Among how many of the newest jobs a mistyped name is looked for."""
+_SEARCHED = 20_000
+"""Among how many of the newest jobs a name that was cut is looked for."""
+_BACK = timedelta(days=365)
+_MOST_ARNS = 3
+"""ARNs that are listed where a name is ambiguous."""
 
 
 def named(lists: Lists, question: Question) -> Question:
@@ -42,7 +60,7 @@ def named(lists: Lists, question: Question) -> Question:
             f"family {text} is {'cut from' if DOTS in text else 'the end of'}"
             f" {', '.join(meant[:_NAMED])}{more}: give more of the name"
         )
-    return replace(question, family=meant[0]) if meant else question
+    return question.changed(family=meant[0]) if meant else question
 
 
 def is_cut(text: str, name: str) -> bool:
@@ -117,3 +135,68 @@ def other_days(history: History, window: Window) -> str:
 
 def _names(lists: Lists, scope: Scope) -> Iterator[str]:
     return (row.name for row in lists.sums(scope) if row.name)
+
+
+class Wanted(Struct, frozen=True):
+    """The job to find: an ARN or a name, and what else is known of it."""
+
+    job: str
+    kind: JobKind | None = None
+    account: str | None = None
+    region: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The job's name; that of an ARN is in lower case."""
+        ref = JobRef.from_arn(self.job)
+        return ref.name if ref else self.job
+
+    def matches(self, head: AuditSummary) -> bool:
+        """Whether this run of the name is one of the job."""
+        others = ((self.kind, head.kind), (self.account, head.account), (self.region, head.region))
+        return all(wanted is None or wanted == value for wanted, value in others) and (
+            self.name == self.job or head.key.arn.lower() == self.job.lower()
+        )
+
+
+def find(history: History, wanted: Wanted) -> AuditSummary:
+    """The newest run of the job.
+
+    A name that a list cut with "…" is looked for among the newest jobs. Raises JobNotFound, or
+    AmbiguousName if several jobs, or jobs of several kinds, accounts or regions, have the name.
+    """
+    named = _cut(history, wanted) if DOTS in wanted.job else wanted
+    runs = [run for run in history.runs(RunQuery.of_name(named.name)) if named.matches(run)]
+    arns = list(dict.fromkeys(run.key.arn for run in runs))
+    if len(arns) > 1:
+        listed = " and ".join(arns[:_MOST_ARNS]) + (" and others" if len(arns) > _MOST_ARNS else "")
+        raise AmbiguousName(f"{wanted.job} is several jobs, {listed}: give the ARN of one")
+    if runs:
+        return runs[0]
+    raise JobNotFound(f"no audit of {wanted.job} is in this history{_near(history, wanted)}")
+
+
+def _cut(history: History, wanted: Wanted) -> Wanted:
+    """The job whose name a list cut to this. Raises AmbiguousName if there are several."""
+    names = {head.job for head in _newest(history, wanted) if is_cut(wanted.job, head.job)}
+    if len(names) > 1:
+        listed = " and ".join(sorted(names)[:_MOST_ARNS]) + (
+            " and others" if len(names) > _MOST_ARNS else ""
+        )
+        raise AmbiguousName(f"{wanted.job} is cut from {listed}: give more of the name")
+    return replace(wanted, job=names.pop()) if names else wanted
+
+
+def _near(history: History, wanted: Wanted) -> str:
+    """The name that was probably meant, of the newest jobs."""
+    newest = islice(_newest(history, wanted), _COMPARED)
+    return did_you_mean(wanted.name, dict.fromkeys(head.job for head in newest))
+
+
+def _newest(history: History, wanted: Wanted) -> Iterator[AuditSummary]:
+    """The jobs of the account that ended in the last days of the history, newest first."""
+    if (days := audited_days(history)) is None:
+        return iter(())
+    lists = Lists(history, window_of(days[-1] - _BACK, days[-1] + ONE_DAY))
+    heads = lists.heads(Question.of(lists.window, account=wanted.account))
+    return islice(heads, _SEARCHED)

@@ -8,14 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import fields
 
-from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.record import RunIndex
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.queries.window import Window
 
 
@@ -59,60 +55,78 @@ class Sort(enum.StrEnum):
 
 
 COUNTS = (
-    *(Sort.JOBS, Sort.FAILED, Sort.WASTE_PERCENT, Sort.FAILED_PERCENT),
+    Sort.JOBS,
+    Sort.FAILED,
+    Sort.WASTE_PERCENT,
+    Sort.FAILED_PERCENT,
     Sort.IDLE_GPU_HOURS,
 )
 TIMES = (Sort.DURATION, Sort.WAITING)
 AMOUNTS = tuple(sort for sort in Sort if sort not in {Sort.NEWEST, *TIMES, *COUNTS})
 
 
-def _leaves_out(value: object) -> bool:
-    return value is not None and value is not False and value != {}
-
-
 class Question(Struct, frozen=True):
-    """Which audits to show; None leaves out none. `severity`: this one or a higher one.
+    """Which audits to show: those of a window that pass all filters, in an order.
 
-    With `rule`, rows are the findings of that rule, and `severity` and `min_usd` are about the
-    finding. `min_usd` is of avoidable plus lost dollars otherwise, `min_percent` their part of the
-    bill, `min_bill` of the bill, `min_hours` from start to end. `image`: a part of its name.
-    `no_owner`: only jobs without one. `tag`: values of cost tags, "" for a job that lacks it.
+    `filters`: the wanted value of each filter that leaves something out, by its name in the table
+    of `queries/columns.py`. With the filter `rule`, rows are the findings of that rule, and
+    `severity` and `min_usd` are about the finding.
     """
 
     window: Window
-    rule: str | None = None
-    family: str | None = None
-    owner: str | None = None
-    account: str | None = None
-    region: str | None = None
-    kind: JobKind | None = None
-    status: str | None = None
-    severity: Severity | None = None
-    min_usd: Decimal | None = None
-    min_bill: Decimal | None = None
-    min_percent: Decimal | None = None
-    min_hours: Decimal | None = None
-    no_owner: bool = False
-    no_price: bool = False
-    interrupted: bool = False
-    judged: Judged | None = None
-    reason: str | None = None
-    image: str | None = None
-    type: str | None = None
-    count: int | None = None
-    purchase: Purchase | None = None
-    tag: Mapping[str, str] = field(default_factory=dict)
+    filters: Mapping[str, Any] = field(default_factory=dict)
     sort: Sort = Sort.NEWEST
 
+    @classmethod
+    def of(cls, window: Window, *, sort: Sort = Sort.NEWEST, **filters: Any) -> Question:
+        """The question with these filters; None, False or an empty map leaves out nothing."""
+        return cls(window, {name: of for name, of in filters.items() if _leaves_out(of)}, sort)
+
+    def changed(self, **filters: Any) -> Question:
+        """The same question with other values of some filters."""
+        return Question.of(self.window, sort=self.sort, **{**self.filters, **filters})
+
     @property
-    def filters(self) -> dict[str, Any]:
-        """The filters that leave something out, by name."""
-        asked = {of.name: getattr(self, of.name) for of in fields(self)[1:-1]}
-        return {name: value for name, value in asked.items() if _leaves_out(value)}
+    def rule(self) -> str | None:
+        """The rule whose findings are asked for."""
+        return self.filters.get("rule")
+
+    @property
+    def family(self) -> str | None:
+        """The family of the jobs."""
+        return self.filters.get("family")
+
+    @property
+    def owner(self) -> str | None:
+        """The owner of the jobs."""
+        return self.filters.get("owner")
+
+    @property
+    def account(self) -> str | None:
+        """The account of the jobs."""
+        return self.filters.get("account")
+
+    @property
+    def region(self) -> str | None:
+        """The AWS region of the jobs."""
+        return self.filters.get("region")
+
+    @property
+    def severity(self) -> Severity | None:
+        """The lowest severity."""
+        return self.filters.get("severity")
+
+    @property
+    def min_usd(self) -> Decimal | None:
+        """The least avoidable plus lost dollars, or the least saving of a finding."""
+        return self.filters.get("min_usd")
 
     @property
     def index(self) -> RunIndex:
         """The list with the fewest rows to read: findings of a rule, a family, an owner, ..."""
         indexes = (RunIndex.RULE, RunIndex.FAMILY, RunIndex.OWNER, RunIndex.ACCOUNT)
-        asked = self.filters
-        return next((of for of in indexes if of.name.lower() in asked), RunIndex.DAY)
+        return next((of for of in indexes if of.name.lower() in self.filters), RunIndex.DAY)
+
+
+def _leaves_out(value: object) -> bool:
+    return value is not None and value is not False and value != {}

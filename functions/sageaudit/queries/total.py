@@ -291,8 +291,13 @@ class Total(Struct, frozen=True, kw_only=True):
 
 
 ADDED_OF_RUNS = (
-    *("instance_hours", "gpu_hours", "idle_gpu_hours"),
-    *("storage_usd", "warm_pool_usd", "spot_saved_usd", "usage_quantity"),
+    "instance_hours",
+    "gpu_hours",
+    "idle_gpu_hours",
+    "storage_usd",
+    "warm_pool_usd",
+    "spot_saved_usd",
+    "usage_quantity",
 )
 """What is added up of the jobs."""
 OF_RUNS = (*ADDED_OF_RUNS, "idle_percent", "usd_per_hour", "median_usd", "median_waiting_s")

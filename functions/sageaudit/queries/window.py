@@ -1,8 +1,13 @@
-"""Reads `--since` and `--until`, for every command and for Python: the time to look at, in UTC."""
+"""Reads `--since` and `--until`, for every command and for Python: the time to look at, in UTC.
+
+Sums are compared by days, weeks and months.
+"""
 
 from __future__ import annotations
 
+import enum
 import re
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 
 from msgspec import Struct
@@ -14,8 +19,9 @@ _DAYS_AGO = re.compile(r"(\d{1,4})d\Z", re.ASCII)
 _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?\Z", re.ASCII
 )
-_MONTH, _WEEK = (re.compile(rf"(\d{{4}})-{form}\Z", re.ASCII) for form in (r"(\d\d)", r"W(\d\d)"))
-_ONE_DAY = timedelta(days=1)
+_MONTH = re.compile(r"(\d{4})-(\d\d)\Z", re.ASCII)
+_WEEK = re.compile(r"(\d{4})-W(\d\d)\Z", re.ASCII)
+ONE_DAY = timedelta(days=1)
 FIRST = datetime(2017, 11, 1, tzinfo=UTC)
 """The month in which SageMaker came: no job is older, so no list is read for earlier days."""
 _BEHIND = timedelta(hours=1)
@@ -78,7 +84,7 @@ def window(since: str, until: str | None, now: datetime, *, with_today: bool = T
             last = end - timedelta(microseconds=1) if with_today else end
             start = _days_before(last, int(match[1]))
     elif _named(since, now) is None or end > _midnight(now):
-        end = _midnight(now + _BEHIND) + _ONE_DAY if with_today else _midnight(now)
+        end = _midnight(now + _BEHIND) + ONE_DAY if with_today else _midnight(now)
     start = max(start, FIRST)
     if end <= FIRST:
         which = f"--since {since}" if until is None else f"--until {until}"
@@ -100,7 +106,7 @@ def window_of_days(
     for option, text, moment in (("--since", since, asked.since), ("--until", until, asked.until)):
         if moment.time() != time():
             raise BadUsage(f"{option} {text} has a time of day: give a whole day, {DAY_FORMS}")
-    if kept is not None and asked.since < _midnight(now) - kept.days * _ONE_DAY:
+    if kept is not None and asked.since < _midnight(now) - kept.days * ONE_DAY:
         raise BadUsage(
             f"--since {since} is too long ago: {kept.data} are kept for {kept.days} days"
         )
@@ -111,7 +117,7 @@ def _span(option: str, text: str, now: datetime) -> tuple[datetime, datetime]:
     """The first moment of what is named, and the one after it; a moment itself has no length."""
     span = _named(text, now)
     if span is None and (moment := _moment(text, now)) is not None:
-        span = moment, moment + ("T" not in text) * _ONE_DAY
+        span = moment, moment + ("T" not in text) * ONE_DAY
     if span is None:
         raise BadUsage(f"{option} {text} is not a time: write {FORMS}")
     if span[0] > now:
@@ -124,20 +130,20 @@ def _span(option: str, text: str, now: datetime) -> tuple[datetime, datetime]:
 def _named(text: str, now: datetime) -> tuple[datetime, datetime] | None:
     """A period that has a name: `yesterday`, a week or a month."""
     today = _midnight(now)
-    monday, first = today - today.weekday() * _ONE_DAY, today.replace(day=1)
+    monday, first = today - today.weekday() * ONE_DAY, today.replace(day=1)
     if text == "yesterday":
-        return today - _ONE_DAY, today
+        return today - ONE_DAY, today
     if text == "last-week":
-        return monday - 7 * _ONE_DAY, monday
+        return monday - 7 * ONE_DAY, monday
     if text == "last-month":
-        return (first - _ONE_DAY).replace(day=1), first
+        return (first - ONE_DAY).replace(day=1), first
     try:
         if month := _MONTH.match(text):
             begin = datetime(int(month[1]), int(month[2]), 1, tzinfo=UTC)
-            return begin, (begin + 31 * _ONE_DAY).replace(day=1)
+            return begin, (begin + 31 * ONE_DAY).replace(day=1)
         if week := _WEEK.match(text):
             begin = datetime.fromisocalendar(int(week[1]), int(week[2]), 1).replace(tzinfo=UTC)
-            return begin, begin + 7 * _ONE_DAY
+            return begin, begin + 7 * ONE_DAY
     except (ValueError, OverflowError):
         pass
     return None
@@ -158,8 +164,59 @@ def _moment(text: str, now: datetime) -> datetime | None:
 def _days_before(moment: datetime, days: int) -> datetime:
     """The midnight this many days before that of a moment; of the first date if that is before."""
     midnight = _midnight(moment)
-    return midnight - min(days, (midnight.date() - date.min).days) * _ONE_DAY
+    return midnight - min(days, (midnight.date() - date.min).days) * ONE_DAY
 
 
 def _midnight(now: datetime) -> datetime:
     return datetime.combine(now.astimezone(UTC).date(), time(), UTC)
+
+
+class Length(enum.StrEnum):
+    """How long a period is: a day, a week from Monday, or a month."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+    def first_day(self, day: date) -> date:
+        """The first day of the period that a day is in."""
+        if self is Length.WEEK:
+            return day - day.weekday() * ONE_DAY
+        return day.replace(day=1) if self is Length.MONTH else day
+
+    def next(self, first_day: date) -> date:
+        """The first day of the period after."""
+        days = {Length.DAY: 1, Length.WEEK: 7, Length.MONTH: 32}[self]
+        return self.first_day(first_day + days * ONE_DAY)
+
+    def before(self, first_day: date) -> date:
+        """The first day of the period before."""
+        return self.first_day(first_day - ONE_DAY)
+
+    def label(self, first_day: date) -> str:
+        """`2026-11-20`, `2026-W47` or `2026-11`."""
+        forms = {Length.DAY: "%Y-%m-%d", Length.WEEK: "%G-W%V", Length.MONTH: "%Y-%m"}
+        return first_day.strftime(forms[self])
+
+    def whole(self, window: Window, today: date) -> Window:
+        """The window with all days of its first and last periods, until today at the latest."""
+        after = min(self.next(self.first_day(window.last_day)), today + ONE_DAY)
+        return window_of(self.first_day(window.first_day), after)
+
+    def starts(self, window: Window, today: date) -> list[date]:
+        """The first days of the periods in a window, until today at the latest."""
+        first, starts = self.first_day(window.first_day), []
+        while first <= min(window.last_day, today):
+            starts.append(first)
+            first = self.next(first)
+        return starts
+
+
+def days_between(first: date, last: date) -> Iterator[date]:
+    """Each day from the first to the last."""
+    return (first + number * ONE_DAY for number in range((last - first).days + 1))
+
+
+def window_of(first: date, after: date) -> Window:
+    """The days from the first on, without the day `after`."""
+    return Window(datetime.combine(first, time(), UTC), datetime.combine(after, time(), UTC))

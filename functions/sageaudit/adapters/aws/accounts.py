@@ -1,24 +1,48 @@
-"""Clients in other accounts: a role is assumed in each, and its credentials are renewed in time."""
+"""The accounts that are asked: a person's session, the organization, roles in other accounts.
+
+A role is assumed in each other account, and its credentials are renewed in time.
+"""
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import boto3
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
-from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, parsing, part_of, text_in
-from sageaudit.domain.job.ref import partition_of
-from sageaudit.errors import AccessDenied, BadUsage, RejectedEvent
+from sageaudit.adapters.aws.clients import (
+    CONFIG,
+    aws_errors,
+    client,
+    code_of,
+    parsing,
+    part_of,
+    text_in,
+    unanswered,
+)
+from sageaudit.domain.job.ref import REGION, partition_of
+from sageaudit.errors import AccessDenied, BadUsage, RejectedEvent, Unavailable
 
 ASSUME_PERMISSIONS = ("sts:AssumeRole",)
 """On the role in each account; the user's own credentials need it, the role does not."""
 SESSION_NAME = "sageaudit"
 _NAME = re.compile(r"[\w+=,.@-]{1,64}(?:/[\w+=,.@-]{1,64}){0,8}\Z", re.ASCII)
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
+PERMISSIONS = ("sts:AssumeRole",)
+"""Only on the roles that the policy lists, or on those of one name in one organization."""
+_EARLY_S = 300
+_MOST_CLIENTS = 256
+"""Clients that are kept, of all accounts: each takes half a megabyte."""
+LIST_PERMISSIONS = ("organizations:ListAccounts",)
+"""Answered in the management account and in those of delegated administrators only."""
+_NO_ORGANIZATION = "AWSOrganizationsNotInUseException"
+_MOST_PAGES = 5_000
 
 
 class Role(Struct, frozen=True):
@@ -45,13 +69,6 @@ class Role(Struct, frozen=True):
 def role_arn(role: str, account: str, region: str) -> str:
     """The ARN of a role in an account, in the partition of a region; `role` may be it already."""
     return role if ":" in role else f"arn:{partition_of(region)}:iam::{account}:role/{role}"
-
-
-PERMISSIONS = ("sts:AssumeRole",)
-"""Only on the roles that the policy lists, or on those of one name in one organization."""
-_EARLY_S = 300
-_MOST_CLIENTS = 256
-"""Clients that are kept, of all accounts: each takes half a megabyte."""
 
 
 class Accounts:
@@ -139,3 +156,125 @@ class Accounts:
                 "aws_session_token": text_in(found, "SessionToken"),
             }
             return credentials, found["Expiration"].timestamp() - _EARLY_S
+
+
+class NamedAccount(Struct, frozen=True):
+    """An account by its id. `name` is what the organization calls it; None outside of one."""
+
+    id: str
+    name: str | None = None
+
+
+def active_accounts(client: Any) -> list[NamedAccount]:
+    """The active accounts of the organization, by id. Raises BadUsage without an organization.
+
+    Raises AccessDenied, which says where to ask from, or another AwsError.
+    """
+    found: list[NamedAccount] = []
+    call: dict[str, Any] = {}
+    for _ in range(_MOST_PAGES):
+        answer = _page(client, call)
+        found += [
+            NamedAccount(str(row["Id"]), str(row.get("Name") or "") or None)
+            for row in answer.get("Accounts", ())
+            if _is_active(row)
+        ]
+        token = answer.get("NextToken")
+        if not token or token == call.get("NextToken"):
+            return sorted(found, key=lambda account: account.id)
+        call["NextToken"] = token
+    raise Unavailable("organizations:ListAccounts returned no last page.")
+
+
+def _page(client: Any, call: dict[str, Any]) -> dict[str, Any]:
+    try:
+        with aws_errors("organizations"):
+            try:
+                answer: dict[str, Any] = client.list_accounts(**call)
+            except ClientError as error:
+                if code_of(error) == _NO_ORGANIZATION:
+                    raise BadUsage(
+                        "--organization: this account is in no organization; name the accounts"
+                        " with --account ID"
+                    ) from error
+                raise
+    except AccessDenied as error:
+        raise AccessDenied(
+            error.action,
+            f"{error.action} is not permitted: use credentials of the organization's management"
+            " account or of a delegated administrator, or name the accounts with --account ID.",
+        ) from error
+    return answer
+
+
+def _is_active(row: dict[str, Any]) -> bool:
+    """By `State`, which replaces `Status`: AWS retired `Status` on 2026-09-09."""
+    return (row.get("State") or row.get("Status")) == "ACTIVE"
+
+
+def open_session(profile: str | None, region: str | None) -> Any:
+    """A session for a profile and region, by default those of the AWS settings.
+
+    Its region may be None. Raises NoCredentials, or BadUsage for an invalid region name.
+    """
+    try:
+        session = boto3.Session(profile_name=profile, region_name=region)
+    except BotoCoreError as error:
+        raise unanswered(error, "AWS's configuration") from error
+    name = session.region_name
+    if name is not None and not REGION.fullmatch(name):
+        raise BadUsage(f"{name!r} is not a region; a region looks like eu-west-1")
+    return session
+
+
+class Identity(Struct, frozen=True):
+    """Whose credentials a session has."""
+
+    account: str
+    arn: str
+
+
+class AccountList(Struct, frozen=True):
+    """The accounts that were asked for, and the role to assume in those that are not the own."""
+
+    own: Identity
+    accounts: tuple[NamedAccount, ...]
+    role: Role | None
+
+    @property
+    def names(self) -> dict[str, str | None]:
+        """What the organization calls each account."""
+        return {account.id: account.name for account in self.accounts}
+
+    def clients(self, session: Any, region: str) -> Accounts:
+        """Clients of all of them; roles are assumed in `region`."""
+        own, role = self.own.account, self.role
+        others = [name for name in self.names if name != own] if role else []
+        return Accounts(
+            session,
+            own,
+            {account: role.arn(account, region) for account in others if role},
+            time.time,
+            external_id=role.external_id if role else None,
+            region=region,
+        )
+
+
+def home_region(session: Any, regions: Sequence[str], *, every: bool) -> str:
+    """Where STS is asked: an enabled region, in the partition of the regions to scan.
+
+    The first of all regions may be one that the account has not enabled. Empty without regions.
+    """
+    if not regions:
+        return ""
+    own, partition = session.region_name, partition_of(regions[0])
+    if own is not None and partition_of(own) == partition:
+        return str(own)
+    return "us-east-1" if every and partition == "aws" else regions[0]
+
+
+def identity(session: Any, region: str | None) -> Identity:
+    """The account and ARN of the session's credentials. Raises AwsError."""
+    with aws_errors("sts"):
+        answer = client(session, "sts", region).get_caller_identity()
+    return Identity(str(part_of(answer, "Account")), str(part_of(answer, "Arn")))

@@ -6,8 +6,9 @@ Only the SDK retries: six attempts in about 10 seconds. Longer waits are left to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -74,6 +75,11 @@ _WHAT_TO_DO: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
     ),
 )
 """What a person does about each kind of missing credentials."""
+UNLIMITED = frozenset({"sqs"})
+"""SQS must still hear what became of the record."""
+RESERVE_S = 60
+"""Seconds before the function's end after which no try begins. One that has begun takes at most 13
+s, a pause between two tries 16 s; then SQS is told, within two tries of 8 s each."""
 
 
 def code_of(error: ClientError) -> str:
@@ -216,3 +222,35 @@ def instance_types() -> frozenset[str]:
     shapes = api_model().shapes
     kinds = ("Training", "Processing", "Transform")
     return frozenset().union(*(shapes[f"{kind}InstanceType"]["enum"] for kind in kinds))
+
+
+class OutOfTime(BotoCoreError):  # type: ignore[misc]
+    """The SDK repeats a request after errors of the connection, and not after this one."""
+
+    fmt = "no time was left to ask {operation}"
+
+
+class TimeLimit:
+    """Makes clients as `session` does, whose requests end in time. `clock` is that of Lambda."""
+
+    def __init__(self, session: Any, clock: Callable[[], datetime]) -> None:
+        self._session = session
+        self._clock = clock
+        self._until: datetime | None = None
+
+    def begin(self, left_ms: float | None) -> None:
+        """A new record: the function has so many milliseconds left; None where there is no end."""
+        until = None if left_ms is None else timedelta(milliseconds=left_ms, seconds=-RESERVE_S)
+        self._until = None if until is None else self._clock() + until
+
+    def client(self, service: str, **more: Any) -> Any:
+        """A client of the service."""
+        made = self._session.client(service, **more)
+        if service not in UNLIMITED:
+            made.meta.events.register_first("before-send", self._check)
+        return made
+
+    def _check(self, event_name: str, **_: Any) -> None:
+        """Called by the SDK before each try, the first one included."""
+        if self._until is not None and self._clock() >= self._until:
+            raise OutOfTime(operation=event_name.rpartition(".")[2])

@@ -92,7 +92,7 @@ _OTHERS: Mapping[str, Callable[[str, str], tuple[str, Mapping[str, Any]]]] = {
 
 
 IN_A_MEMBER = tuple(
-    sorted({*sagemaker.PERMISSIONS, *cloudwatch.PERMISSIONS, *sagemaker.PERMISSIONS})
+    sorted({*sagemaker.AUDIT_PERMISSIONS, *cloudwatch.PERMISSIONS, *sagemaker.LIST_PERMISSIONS})
 )
 """What the role of a member needs: prices are asked for at home."""
 ASSUME = "sts:AssumeRole"

@@ -12,8 +12,10 @@ from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of
 from sageaudit.errors import ResourceNotFound
 
 CLI_PERMISSIONS = ("cloudformation:DescribeStacks",)
-QUEUE_OF, CHANNEL = "NoticesQueueUrl", "Channel"
-"""Outputs of each channel, before its name: the URL of its queue; its service and address."""
+QUEUE_OF = "NoticesQueueUrl"
+"""Output of each channel, before its name: the URL of its queue."""
+CHANNEL = "Channel"
+"""The same: its service and address."""
 
 AUDITS_AT_ONCE = "AuditsAtOnce"
 """Output: how many functions audit at the same time."""

@@ -37,7 +37,8 @@ LONGEST_WAIT_S = 3_600
 
 _SUCCESS = range(200, 300)
 _MOVED = range(300, 400)
-_TOO_MANY, _SERVER_ERROR = 429, 500
+_TOO_MANY = 429
+_SERVER_ERROR = 500
 _REVOKED = frozenset({401, 403, 404, 410})
 """What a webhook answers that was deleted or renewed: the secret may already hold the new one."""
 _NO_ACCESS = _REVOKED | {407}

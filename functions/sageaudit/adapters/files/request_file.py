@@ -18,8 +18,10 @@ from sageaudit.errors import BadUsage
 STDIN = "-"
 MOST_BYTES = 64 * 1024 * 1024
 """A Terraform plan of thousands of resources has some MB."""
-_LARGE, _HEAD = 2**20, 2**16
-"""Characters from which a file's beginning is looked at first, and how much of it."""
+_LARGE = 2**20
+"""Characters from which a file's beginning is looked at first."""
+_HEAD = 2**16
+"""How many characters of it."""
 _MAKE = "give the JSON of one request, of a pipeline definition, or of `terraform show -json`"
 TOO_DEEP = "has too many brackets inside each other"
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')

@@ -1,15 +1,17 @@
-"""Converts dataclasses to and from table items, by the names and types of their fields.
+"""Stored forms: times and keys as texts, and rows as table items, by the names and types of fields.
 
-An attribute has the name of its field; a field that is None has no attribute, nor has one that is
-False, or an empty list or map, by default. The fields of a JobKey are attributes like the others.
-Times and enum values are strings, tuples are lists. Money is a number; the figures of RUN_FIELDS
-and Sums are strings, as a metric may have any exponent.
+Keys identify runs, and sort them by their ends or rechecks. An attribute has the name of its field;
+a field that is None has no attribute, nor has one that is False, or an empty list or map, by
+default. The fields of a JobKey are attributes like the others. Times and enum values are strings,
+tuples are lists. Money is a number; the figures of RUN_FIELDS and Sums are strings, as a metric may
+have any exponent.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from sys import intern
 from types import NoneType
@@ -19,7 +21,6 @@ from msgspec import NODEFAULT
 from msgspec.structs import FieldInfo, asdict, fields
 
 from sageaudit.adapters.files.exact_json import gzip_json, read_gzip_json
-from sageaudit.adapters.history.codec import moment_text, read_moment
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.finding_document import Advised
 from sageaudit.domain.audit.record import Detail, FindingRow
@@ -27,8 +28,98 @@ from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.resize.candidate import DearerStep
 
+LONGEST_TEXT = 2_000
+"""Most characters of a text in rows and keys; the document has the full text."""
+_LONGEST_PART_BYTES = 512
+"""A partition key has at most 2,048 bytes, a sort key 1,024; a longer one fails the transaction."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Item = dict[str, Any]
 Stored = TypeVar("Stored", AuditSummary, FindingRow, JobKey, Advised, DearerStep, Decision)
+LONGEST_NAME = 200
+_LARGEST_DETAIL_BYTES = 350_000
+"""Description in gzip and series together; above it the series are dropped."""
+_OF_A_RUN = frozenset(RUN_FIELDS)
+_FORMS = (AuditSummary, FindingRow, JobKey, Advised, DearerStep, Decision)
+_TOLD_BY_FINDINGS = frozenset({"key", "job", "family", "owner", "ended_at"})
+_NUMBERS: dict[type[Sums | RuleSums], dict[str, Callable[[Any], Any]]] = {
+    form: {
+        name: Decimal if name.endswith("_usd") else int
+        for name in form.__struct_fields__
+        if name != "rules"
+    }
+    for form in (Sums, RuleSums)
+}
+
+
+def part(text: str) -> str:
+    """The text as one part of a key: itself, or when too long its beginning and a hash."""
+    encoded = text[:LONGEST_TEXT].encode("utf-8", "replace")
+    if len(encoded) <= _LONGEST_PART_BYTES:
+        return encoded.decode()
+    kept = encoded[: _LONGEST_PART_BYTES - 65].decode("utf-8", "ignore")
+    return f"{kept}~{hashlib.sha256(encoded).hexdigest()}"
+
+
+def run_id(key: JobKey) -> str:
+    """Identifies one run: its ARN and creation time in epoch milliseconds."""
+    return f"{part(key.arn)}#{epoch_ms(key.created_at)}"
+
+
+def ended_sk(ended_at: datetime, key: JobKey) -> str:
+    """Sorts by the job's end; unique, so that a list can be continued after it."""
+    return f"{moment_text(ended_at)}#{run_id(key)}"
+
+
+def before_sk(before: datetime | None) -> str:
+    """Sorts after every `ended_sk` that a list shows: those before a moment, or all."""
+    return "~" if before is None else moment_text(before)
+
+
+def ended_after(moment: datetime) -> str:
+    """Sorts after every `ended_sk` up to this moment, since "$" follows "#"."""
+    return f"{moment_text(moment)}$"
+
+
+def due_sk(due_at: datetime, key: JobKey) -> str:
+    """Sorts by the recheck time; unique."""
+    return f"{moment_text(due_at)}#{run_id(key)}"
+
+
+def due_until(before: datetime) -> str:
+    """Sorts after every `due_sk` with a time up to `before`, since "$" follows "#"."""
+    return f"{moment_text(before)}$"
+
+
+def as_utc(moment: datetime) -> datetime:
+    """The moment in UTC; one without a zone is taken as UTC."""
+    if moment.tzinfo is UTC:
+        return moment
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def moment_text(moment: datetime) -> str:
+    """ISO 8601 in UTC, always 27 characters."""
+    return as_utc(moment).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def read_moment(text: str) -> datetime:
+    """A moment from ISO 8601."""
+    return as_utc(datetime.fromisoformat(text))
+
+
+def epoch_s(moment: datetime) -> int:
+    """Whole seconds since 1970, as TTL attributes count."""
+    return (as_utc(moment) - _EPOCH) // timedelta(seconds=1)
+
+
+def epoch_ms(moment: datetime) -> int:
+    """Whole milliseconds since 1970."""
+    return (as_utc(moment) - _EPOCH) // timedelta(milliseconds=1)
+
+
+def month_of(moment: datetime) -> str:
+    """YYYY-MM in UTC."""
+    return moment_text(moment)[:7]
 
 
 class Reader(NamedTuple):
@@ -43,11 +134,6 @@ class Reader(NamedTuple):
     optional: bool
     default: Any
     nested: bool
-
-
-LONGEST_NAME = 200
-_LARGEST_DETAIL_BYTES = 350_000
-"""Description in gzip and series together; above it the series are dropped."""
 
 
 def to_item(row: Stored) -> Item:
@@ -202,17 +288,6 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
     return reader
 
 
-_OF_A_RUN = frozenset(RUN_FIELDS)
-_FORMS = (AuditSummary, FindingRow, JobKey, Advised, DearerStep, Decision)
 READERS = {form: _readers(form) for form in _FORMS}
-_TOLD_BY_FINDINGS = frozenset({"key", "job", "family", "owner", "ended_at"})
 RUN_READERS = tuple(row for row in READERS[AuditSummary] if row.name in _TOLD_BY_FINDINGS)
 """Fields of a summary that the rows of its findings have too: what a rule's list tells of a run."""
-_NUMBERS: dict[type[Sums | RuleSums], dict[str, Callable[[Any], Any]]] = {
-    form: {
-        name: Decimal if name.endswith("_usd") else int
-        for name in form.__struct_fields__
-        if name != "rules"
-    }
-    for form in (Sums, RuleSums)
-}

@@ -111,7 +111,7 @@ def _open_table(
     # a file needs no boto3
     from sageaudit.adapters.aws.accounts import open_session  # noqa: PLC0415
     from sageaudit.adapters.aws.clients import aws_errors, client  # noqa: PLC0415
-    from sageaudit.adapters.history.dynamo.history import (
+    from sageaudit.adapters.history.dynamo.history import (  # noqa: PLC0415
         DynamoDecisions,
         DynamoHistory,
     )

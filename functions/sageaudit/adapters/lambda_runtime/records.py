@@ -21,7 +21,7 @@ from sageaudit.adapters.history.dynamo.keys import (
     SORT_KEY,
     WATCH_PREFIX,
 )
-from sageaudit.adapters.history.record_steps import read
+from sageaudit.adapters.history.record_steps import read_stored
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.routes import CHANNEL_NAME
@@ -162,7 +162,7 @@ class Change(Struct, frozen=True):
 
     def document(self) -> AuditDocument:
         """The document of an audit. Raises Malformed."""
-        document = self._unpacked("document", read)
+        document = self._unpacked("document", read_stored)
         if not isinstance(document, dict):
             raise Malformed("document", "is not an object")
         return document

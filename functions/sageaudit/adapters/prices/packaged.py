@@ -15,10 +15,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.prices.sources import PriceBook
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.prices.known_prices import KnownRate, Quote
-from sageaudit.domain.prices.market import GpuPeaks, GpuRatio, InstanceType, Market, Precision, Rate
+from sageaudit.domain.prices.market import GpuPeaks, GpuRatio, InstanceType, Precision, Rate
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
 
 HOURLY = "hourly_prices.json"
@@ -130,21 +129,10 @@ class PackagedPrices(Struct, frozen=True, dict=True):
 
 
 @cache
-def market() -> Market:
-    """Instance types and packaged prices, read once per process."""
-    return Market(types(), prices())
-
-
-@cache
 def types() -> Mapping[str, InstanceType]:
     """The catalogue of instance types."""
     rows = _read("instance_types.json")["types"]
     return {name: _type(name, row) for name, row in rows.items()}
-
-
-def prices() -> PriceBook:
-    """A price book of the packaged prices alone, at their newest rates."""
-    return PriceBook((tables(),))
 
 
 @cache

@@ -19,7 +19,8 @@ from sageaudit.errors import Unavailable
 PERMISSIONS = ("pricing:GetProducts",)
 """The API has no resource-level permissions."""
 SERVICE = "AmazonSageMaker"
-ENDPOINT, CHINA_ENDPOINT = "us-east-1", "cn-northwest-1"
+ENDPOINT = "us-east-1"
+CHINA_ENDPOINT = "cn-northwest-1"
 _PAGE = 100
 _MOST_PAGES = 30
 """225 types take three pages; reading stops with an error after this many."""

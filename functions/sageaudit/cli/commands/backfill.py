@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,9 @@ from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.aws.pace import Pace, Stopped, Threads
 from sageaudit.adapters.history.opened import open_history
 from sageaudit.cli import options
-from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, Interruption, OtherAccounts
+from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, Interruption, OtherAccounts, list_live
 from sageaudit.cli.messages import say
-from sageaudit.cli.views.scan import listing_line, may_ask
-from sageaudit.domain.audit.record import RunQuery
-from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.cli.views.scan import may_ask
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.sweep import Listed, Period, in_order
@@ -29,10 +26,22 @@ from sageaudit.output.text.words import counted
 from sageaudit.ports import History
 from sageaudit.queries.window import DAY_FORMS, FIRST, METRICS, window_of_days
 from sageaudit.rules import catalogue
-from sageaudit.workflows import backfill
-from sageaudit.workflows.backfill import Sent, Stack, Standing, bring, send, standings
+from sageaudit.workflows.backfill import (
+    Sent,
+    Stack,
+    Standing,
+    bring,
+    bringing_line,
+    cost_line,
+    counts_line,
+    find_stack,
+    metrics_line,
+    oldest_first,
+    send,
+    standings,
+)
 from sageaudit.workflows.doctor.permissions import STACK
-from sageaudit.workflows.scan.accounts import THREADS, ScannedAccount, ScannedAccounts
+from sageaudit.workflows.scan.accounts import THREADS
 from sageaudit.workflows.scan.run import Asked, ScanRun
 
 _SAY_EVERY_S = 60.0
@@ -100,10 +109,10 @@ def backfill(
         run = _Backfill(interruption, dry_run=dry_run, yes=yes, per_minute=per_minute)
         try:
             if file is not None:
-                return run.of_file(file, backfill.find(session, stack), period)
-            if line := backfill.metrics_line(period, now):
+                return run.of_file(file, find_stack(session, stack), period)
+            if line := metrics_line(period, now):
                 say(line)
-            return run.of_accounts(session, others, backfill.find(session, stack), period)
+            return run.of_accounts(session, others, find_stack(session, stack), period)
         except Stopped:
             say("interrupted: run the same command again, and it goes on from there")
             return Exit.INTERRUPTED
@@ -131,34 +140,23 @@ class _Backfill:
             audited = len({account for account, _ in stack.deployed.places})
             if not others and audited > 1:
                 say(f"of {audited} accounts of the stack this lists yours: --account names more")
-            self._list(listed, session, others)
+            pace = Pace(time.monotonic, self._interruption.sleep)
+            list_live(listed, session, others, session.region_name, pace, self._interruption)
             jobs = in_order(job for lane in listed.lanes for job in lane.jobs)
             for job, standing in standings(jobs, stack.deployed, workers, datetime.now(UTC)):
                 found[standing] += 1
                 if standing is Standing.MISSING:
                     missing.append(job)
                 self._look()
-        say(backfill.counts_line(found))
+        say(counts_line(found))
         if not missing:
             say("nothing to send")
             return listed.tally.exit
-        say(backfill.cost_line(len(missing), self._per_minute))
+        say(cost_line(len(missing), self._per_minute))
         if self._dry_run:
             return listed.tally.exit
         self._ask(f"Send {counted(len(missing), 'job')}?")
         return gravest({listed.tally.exit, self._send(missing, stack)})
-
-    def _list(self, run: ScanRun, session: Any, others: OtherAccounts) -> None:
-        pace = Pace(time.monotonic, self._interruption.sleep)
-        where = listing_line(run.asked.regions, run.asked.days)
-        if not others:
-            say(where)
-            run.list_account(ScannedAccount(session, pace))
-            return
-        home = session.region_name
-        several = ScannedAccounts(session, others.listed(session, home), home, pace)
-        say(f"{where}, {counted(len(several), 'account')}")
-        run.list_accounts(several, lambda: self._interruption.wished)
 
     def _send(self, jobs: list[Listed], stack: Stack) -> Exit:
         done = Sent()
@@ -183,7 +181,7 @@ class _Backfill:
         """Reads, asks and writes. Raises Stopped, AwsError, or HistoryFileError."""
         with open_history(path, None, None, None, warn=say) as source:
             jobs, rulesets = 0, Counter[bool]()
-            for head in _oldest_first(source.history, period):
+            for head in oldest_first(source.history, period):
                 jobs += 1
                 rulesets[head.ruleset == catalogue.ruleset().version] += 1
                 self._look()
@@ -195,7 +193,7 @@ class _Backfill:
                 )
             if not jobs:
                 return Exit.DONE
-            say(backfill.bringing_line(jobs))
+            say(bringing_line(jobs))
             if self._dry_run:
                 return Exit.DONE
             self._ask(f"Write {counted(jobs, 'audit')} into {stack.table}?")
@@ -203,14 +201,14 @@ class _Backfill:
 
     def _bring(self, source: History, stack: Stack, period: Period, jobs: int) -> Exit:
         found = Counter[Standing]()
-        heads = _oldest_first(source, period)
+        heads = oldest_first(source, period)
         try:
             for _, standing in bring(heads, source, stack.deployed, lambda: datetime.now(UTC)):
                 found[standing] += 1
                 self._progress(f"{found.total():,} of {jobs:,} looked at")
                 self._look()
         finally:
-            say(backfill.counts_line(found, done=f"written to {stack.table}"))
+            say(counts_line(found, done=f"written to {stack.table}"))
         return Exit.DONE
 
     def _ask(self, question: str) -> None:
@@ -230,10 +228,3 @@ class _Backfill:
         if time.monotonic() - self._said_at >= _SAY_EVERY_S:
             self._said_at = time.monotonic()
             say(line)
-
-
-def _oldest_first(history: History, period: Period) -> Iterator[AuditSummary]:
-    """The runs that ended in the period, day by day."""
-    days = (period.until - period.since).days + 1
-    for day in (period.since + timedelta(days=number) for number in range(days)):
-        yield from reversed([*history.runs(RunQuery.of_day(day))])

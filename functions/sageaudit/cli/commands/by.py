@@ -27,9 +27,11 @@ from sageaudit.queries.total import OF_RUNS, Total, together
 from sageaudit.queries.window import ONE_DAY, Length
 
 _LIMIT = 26
-_BLOCKS, _GAP = "▁▂▃▄▅▆▇█", "·"
-_PLAIN_BLOCKS, _PLAIN_GAP = "_.:-=+*#", "?"
-"""For outputs that take ASCII only."""
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_GAP = "·"
+_PLAIN_BLOCKS = "_.:-=+*#"
+"""For outputs that take ASCII only, and so is the gap."""
+_PLAIN_GAP = "?"
 _YOUNG_DAYS = 2
 """Our choice: what began today or yesterday is not yet the news."""
 _TITLE = "Avoidable+lost"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 import click
-from msgspec import Struct
 
 from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.aws.clients import api_model
@@ -20,25 +18,15 @@ from sageaudit.adapters.prices import sources
 from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json, say, shown
 from sageaudit.cli.views import check as views
-from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, RunQuery
-from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.request.forecast import Cost
-from sageaudit.domain.request.recognise import Form, recognise, refuse
-from sageaudit.domain.request.request import Request, path_text
-from sageaudit.domain.request.validity import Problem
+from sageaudit.domain.request.recognise import Form, refuse
 from sageaudit.errors import BadUsage, HistoryFileError, Malformed, NoHistory
 from sageaudit.exits import Exit, gravest
 from sageaudit.output.terminal.layout import console_for
-from sageaudit.ports import History
-from sageaudit.rules import catalogue
-from sageaudit.structs import replace
-from sageaudit.workflows.audit.stored import runs_of, whole_audit
-from sageaudit.workflows.check import request as checking
-from sageaudit.workflows.check.document import CheckedFile, document
-from sageaudit.workflows.check.request import Checked, FamilyHistory, PlannedJob
+from sageaudit.workflows.check.document import CheckedFile
+from sageaudit.workflows.check.run import Checks, read_family
 
 _EPILOG = """\b
 Examples:
@@ -47,141 +35,6 @@ Examples:
   sageaudit check pipeline.json --region eu-west-1 --fail-on medium
   terraform show -json plan.out | sageaudit check - --fail-on medium
   sageaudit check request.json --table sageaudit --output github"""
-
-_AUDITS = 3
-"""The newest audits whose advice is compared with a request: older advice may be outdated."""
-
-
-class Checks(Struct, frozen=True):
-    """How to check files.
-
-    `region` and `account` are those that the user names; `settings_region` is asked for the region
-    of the user's AWS settings, where nothing else says it.
-    """
-
-    policy: Policy
-    now: datetime
-    form: Form | None
-    pipeline: str | None
-    region: str | None
-    account: str | None
-    settings_region: Callable[[], str | None]
-    read_family: Callable[[PlannedJob], FamilyHistory] | None
-    guides: bool = False
-
-    def file(self, path: str) -> CheckedFile:
-        """All requests of a file. Raises BadUsage, naming the file, for one that is none."""
-        model = api_model()
-        try:
-            read = request_file.read(path, refuse)
-            found = recognise(read.document, model, form=self.form, pipeline=self.pipeline)
-            checked = self._all(found.requests)
-            lines, repeated = read.lines()
-            twice = [
-                f"{path_text(read.document, place)} is there twice (line {lines[place]}): only the "
-                "last one counts"
-                for place in repeated
-            ]
-            found = replace(found, left_out=(*found.left_out, *twice))
-            return document(read.name, found, model.version, checked, lines)
-        except Malformed as error:
-            raise BadUsage(f"{request_file.name_of(path)}: {error}") from error
-        except RecursionError as error:
-            name = request_file.name_of(path)
-            raise BadUsage(f"{name}: {request_file.TOO_DEEP}") from error
-
-    def _all(self, requests: Sequence[Request]) -> list[Checked]:
-        """Each request; a tuning job after its definitions, whose costs it needs, but before them
-        in the list.
-        """
-        model = api_model()
-        problems = {id(r): checking.problems_of(r, model) for r in requests}
-        done: dict[int, Checked] = {}
-        regions = {request.region_of_image for request in requests} - {None}
-        around = regions.pop() if len(regions) == 1 else None
-        for request in reversed(requests):
-            own = problems[id(request)]
-            known = own if request.trial_of is None else problems[id(request.trial_of)]
-            trials = [
-                cost
-                for one in requests
-                if one.trial_of is request and (cost := done[id(one)].cost) is not None
-            ]
-            done[id(request)] = self._one(request, own, known, trials, around)
-        return [done[id(request)] for request in requests]
-
-    def _one(
-        self,
-        request: Request,
-        own: Sequence[Problem],
-        known: Sequence[Problem],
-        trials: Sequence[Cost],
-        around: str | None,
-    ) -> Checked:
-        """`around`: the region of all images of the file; one without runs there too."""
-        region = self.region or request.region or request.region_of_image
-        region = region or around or self.settings_region()
-        try:
-            one = checking.prepare(request, known, region, self.policy)
-        except Malformed as error:
-            return Checked(request, tuple(own), unreadable=str(error))
-        if self.account and one.job.account is None:
-            one = replace(one, job=replace(one.job, account=self.account))
-        market = sources.offline_markets().market(one.job, self.now)
-        history, note = self._history(one)
-        checked = checking.check(
-            one,
-            own,
-            market,
-            self.policy,
-            catalogue.ruleset(),
-            now=self.now,
-            history=history,
-            trials=trials,
-        )
-        guides = checking.guides_of(one, history, market.types) if self.guides else None
-        return replace(checked, notes=(*checked.notes, *note), guides=guides)
-
-    def _history(self, one: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
-        """What the history knows of the family, or why it cannot be asked."""
-        request, job = one.request, one.job
-        if self.read_family is None or request.trial_of is not None:
-            return None, ()
-        if request.kind.row.rollup:
-            label = request.kind.row.label
-            return None, (f"Each {label} is a family of its own: its history is not asked.",)
-        lacks = [
-            f"{what} (give {option})"
-            for what, option, value in (
-                ("account", "--account", job.account),
-                ("region", "--region", job.region),
-                ("pipeline", "--pipeline", request.step or not request.of_pipeline),
-            )
-            if not value
-        ]
-        if lacks:
-            return None, (f"The history is not asked without {' and '.join(lacks)}.",)
-        return self.read_family(one), ()
-
-
-def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
-    """The family of a job that has not run: its newest runs in one query, and the last audits,
-    those of runs on the same instances first.
-
-    Raises AwsError.
-    """
-    job = planned.job
-    query = RunQuery.of_family(job.account or NOT_NAMED, job.region or NOT_NAMED, planned.family)
-    heads = tuple(islice(history.runs(query, page_size=FAMILY_RUNS), FAMILY_RUNS))
-    group = job.groups[0] if len(job.groups) == 1 else None
-    asked = (group.instance_type, group.count) if group else None
-
-    def other(head: AuditSummary) -> bool:
-        return asked is None or (head.instance_type, head.instance_count) != asked
-
-    found = (whole_audit(history, head.key) for head in sorted(heads, key=other)[:_AUDITS])
-    return FamilyHistory(runs_of(heads), tuple(audit for audit in found if audit is not None))
-
 
 OUTPUTS = ("table", "json", "github")
 
@@ -244,6 +97,8 @@ def check(
             now=datetime.now(UTC),
             form=form,
             pipeline=pipeline,
+            model=api_model(),
+            markets=sources.offline_markets(),
             region=_region(region),
             account=options.account_id(account, "--account") if account else None,
             settings_region=lambda: open_session(profile, None).region_name,
@@ -255,7 +110,20 @@ def check(
             _show(checked, output, no_color=no_color)
             return _gate(checked, fail_on)
 
-        return gravest(shown(partial(checks.file, path), show) for path in dict.fromkeys(files))
+        tasks = (partial(checked_file, checks, path) for path in dict.fromkeys(files))
+        return gravest(shown(task, show) for task in tasks)
+
+
+def checked_file(checks: Checks, path: str) -> CheckedFile:
+    """All requests of a file. Raises BadUsage, naming the file, for one that is none."""
+    name = request_file.name_of(path)
+    try:
+        read = request_file.read(path, refuse)
+        return checks.file(read.name, read.document, read.lines)
+    except Malformed as error:
+        raise BadUsage(f"{name}: {error}") from error
+    except RecursionError as error:
+        raise BadUsage(f"{name}: {request_file.TOO_DEEP}") from error
 
 
 @contextmanager

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
-from msgspec.structs import asdict
-from rich.console import Console
-from rich.text import Text
 
-from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.cli import options
 from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, OtherAccounts
 from sageaudit.cli.messages import say
-from sageaudit.errors import BadUsage, SageauditError
+from sageaudit.cli.views import doctor as view
+from sageaudit.errors import BadUsage
 from sageaudit.exits import Exit, gravest
-from sageaudit.output.terminal.layout import plain_table
-from sageaudit.output.text.untrusted import terminal
-from sageaudit.output.text.words import counted
-from sageaudit.workflows.doctor import checks, permissions
-from sageaudit.workflows.doctor.checks import Check, CheckState, not_checked
+from sageaudit.workflows.doctor import permissions
 from sageaudit.workflows.doctor.permissions import (
     COVERAGE,
     FROM_HISTORY,
@@ -35,7 +25,7 @@ from sageaudit.workflows.doctor.permissions import (
     ROLE,
     TABLE,
 )
-from sageaudit.workflows.doctor.run import members as checked_members
+from sageaudit.workflows.doctor.run import Asked, check_all
 
 _EPILOG = """\b
 Examples:
@@ -103,74 +93,19 @@ def doctor(
     others.check()
     if members and stack is None:
         raise BadUsage("--members needs the stack that audits them: --stack NAME")
-    checks = [
-        checks.versions(),
-        checks.prices(datetime.now(UTC).date()),
-        *([] if table and history is None else [checks.file(history, say)]),
-        *_of_aws(profile, region, asked, table, others),
-        *([] if stack is None else _of_stack(profile, region, stack, members=members)),
-    ]
-    printed.show(checks, _show, _document)
+    checked = Asked(
+        actions=asked,
+        profile=profile,
+        region=region,
+        history=history,
+        table=table,
+        list_accounts=others.listed if others else None,
+        stack=stack,
+        members=members,
+    )
+    checks = [*check_all(checked, datetime.now(UTC), say)]
+    printed.show(checks, view.show, view.document)
     return gravest(check.code for check in checks)
-
-
-def _of_aws(
-    profile: str | None,
-    region: str | None,
-    asked: Sequence[str],
-    table: str | None,
-    others: OtherAccounts,
-) -> Iterator[Check]:
-    """Each check needs those before it: credentials need a region, permissions need credentials."""
-    try:
-        session = open_session(profile, region)
-    except SageauditError as error:
-        yield checks.failed("AWS settings", error)
-        return
-    found = checks.region(session.region_name)
-    yield found
-    place = session.region_name if found.state is CheckState.OK else "us-east-1"
-    whose, own = checks.credentials(session, place)
-    yield whose
-    if own is None or found.state is not CheckState.OK:
-        what = "the region" if own else "credentials"
-        yield not_checked("permissions", f"without {what} nothing can be asked")
-        return
-    single = [
-        action
-        for action in asked
-        if not action.startswith("dynamodb:") and action != "sts:AssumeRole"
-    ]
-    yield from checks.actions(single, session, place, own)
-    if table is not None:
-        yield from checks.table(table, session, place)
-    if others:
-        yield from _of_accounts(others, session, place)
-
-
-def _of_accounts(others: OtherAccounts, session: Any, region: str) -> Iterator[Check]:
-    try:
-        listed = others.listed(session, region)
-    except SageauditError as error:
-        yield checks.failed("accounts", error)
-        return
-    yield checks.ok("accounts", f"{len(listed.accounts)} to ask")
-    yield from checks.roles(listed, session, region)
-
-
-def _of_stack(
-    profile: str | None, region: str | None, stack: str, *, members: bool
-) -> Iterator[Check]:
-    """Only where there is a region; the checks before these say what is wrong without one."""
-    with suppress(SageauditError):
-        session = open_session(profile, region)
-        if session.region_name is not None:
-            at = session.region_name, datetime.now(UTC)
-            yield from checks.stack(stack, session, *at)
-            if members:
-                yield from checked_members(stack, session, *at)
-            return
-    yield not_checked(f"stack {stack}", "without a region nothing can be asked")
 
 
 def _print_policy(asked: Sequence[str], where: permissions.PolicyScope) -> None:
@@ -180,55 +115,3 @@ def _print_policy(asked: Sequence[str], where: permissions.PolicyScope) -> None:
             " policy allows that"
         )
     click.echo(json.dumps(permissions.policy(asked, where), indent=2))
-
-
-_WORDS = {CheckState.OK: "ok", CheckState.FAILED: "failed", CheckState.NOT_CHECKED: "not checked"}
-_NAMED = 4
-_STYLES = {CheckState.OK: "green", CheckState.FAILED: "bold red", CheckState.NOT_CHECKED: "yellow"}
-
-
-def _document(checks: Sequence[Check]) -> dict[str, Any]:
-    """The checks as JSON; `exit_code` is None for one that did not fail."""
-    rows = [
-        {
-            **{name: value for name, value in asdict(check).items() if name != "code"},
-            "exit_code": int(check.code) if check.state is CheckState.FAILED else None,
-        }
-        for check in checks
-    ]
-    counts = Counter(check.state for check in checks)
-    return {
-        "schema": 1,
-        "ok": not counts[CheckState.FAILED],
-        "counts": {state.value: counts[state] for state in CheckState},
-        "checks": rows,
-    }
-
-
-def _show(checks: Sequence[Check], console: Console) -> None:
-    """Prints the counts, then the state, the name and what was found, and what to do next.
-
-    Checks that found the same, as of many accounts, are one row each time: of those that failed,
-    each is named.
-    """
-    table = plain_table("", " ", unbroken={""})
-    table.show_header = False
-    alike: dict[tuple[CheckState, str, str | None], list[str]] = {}
-    for check in checks:
-        alike.setdefault((check.state, check.found, check.next), []).append(check.name)
-    for (state, what, advice), names in alike.items():
-        found = Text(f"{terminal(_names(names, state))}: {terminal(what)}")
-        if advice:
-            found.append(f"\n-> {terminal(advice)}", "dim")
-        table.add_row(Text(_WORDS[state], _STYLES[state]), found)
-    counts = Counter(check.state for check in checks)
-    parts = [f"{counts[state]} {_WORDS[state]}" for state in CheckState if counts[state]]
-    console.print(Text(f"{counted(len(checks), 'check')}: {', '.join(parts)}", "bold"))
-    console.print(table)
-
-
-def _names(names: Sequence[str], state: CheckState) -> str:
-    """All of them; of many that did not fail, some."""
-    if state is CheckState.FAILED or len(names) <= _NAMED:
-        return ", ".join(names)
-    return f"{', '.join(names[: _NAMED - 1])} and {len(names) - _NAMED + 1} more"

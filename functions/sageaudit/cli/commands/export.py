@@ -24,7 +24,6 @@ from sageaudit.queries.lists import OF_A_FINDING, Lists
 from sageaudit.queries.names import named
 from sageaudit.queries.question import Question
 from sageaudit.rules import catalogue
-from sageaudit.structs import replace
 
 _FORMATS = ("parquet", "jsonl", "csv")
 _STDOUT = Path("-")
@@ -108,7 +107,7 @@ def _of_each_rule(reader: Lists, question: Question) -> Iterator[Question]:
     """The question for each rule of today, and for those that only older audits have."""
     known = {rule.name.name for rule in catalogue.load()}
     for rule in sorted(known.union(*(row.sums.rules for row in reader.sums(Scope.ACCOUNT)))):
-        yield replace(question, rule=rule)
+        yield question.changed(rule=rule)
 
 
 def _write(rows: Iterable[ListRow], chosen: Sequence[Field], form: str, path: Path) -> int:

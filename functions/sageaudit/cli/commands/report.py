@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from sageaudit import __version__
 from sageaudit.adapters.aws.accounts import open_session
-from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.local_files import whole_file
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import asking, options
 from sageaudit.cli.asking import HistoryOptions
 from sageaudit.cli.messages import say
 from sageaudit.cli.views.formats import with_progress
-from sageaudit.cli.views.scan import cost_line
-from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.family_runs import summary_of_run
-from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.audit.sums import Scope
-from sageaudit.domain.guides import chosen, of_audit
-from sageaudit.domain.job.course import reason_class
+from sageaudit.cli.views.scan import coverage_cost_line
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.sweep import Period
-from sageaudit.errors import BadUsage, JobNotFound
+from sageaudit.errors import BadUsage
 from sageaudit.exits import Exit, exit_of
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
@@ -36,14 +27,11 @@ from sageaudit.output.html.job import job_body, job_title
 from sageaudit.output.html.job_table import job_words
 from sageaudit.output.html.markup import Child
 from sageaudit.output.html.page import page
-from sageaudit.ports import History
-from sageaudit.queries.names import Wanted, find, other_days
-from sageaudit.queries.window import DAY_FORMS, ONE_DAY, Window, window_of, window_of_days
+from sageaudit.queries.names import Wanted, find
+from sageaudit.queries.window import DAY_FORMS, window_of_days
 from sageaudit.structs import replace
-from sageaudit.workflows import report as report_contents
-from sageaudit.workflows.audit.guides import read_guides
-from sageaudit.workflows.recordings.jobs import run_of
-from sageaudit.workflows.recordings.run import audit_recording
+from sageaudit.workflows.recordings.run import audit_recording, recorded_report
+from sageaudit.workflows.report import ReportSource, report_of_days, report_of_job
 from sageaudit.workflows.scan import coverage as billed
 
 _STDOUT = "-"
@@ -114,10 +102,17 @@ def report(
         days = window_of_days(since, until, asking.now())
         with where.open() as opened:
             decisions = opened.decisions.decisions()
-            contents = _of_history(opened.history, days, job, account, decisions)
+            source = ReportSource(opened.history, packaged.types(), with_progress)
+            if job is not None:
+                contents = report_of_job(source, find(opened.history, Wanted(job, account=account)))
+            else:
+                period = Period(days.first_day, days.last_day)
+                today = asking.now().date()
+                contents = report_of_days(source, period, account, today, decisions)
             if coverage and isinstance(contents, AccountReport):
                 session = opened.session or open_session(where.profile, None)
-                covered = _covered(opened.history, session, contents, account)
+                period = Period(contents.since, contents.until)
+                covered = billed.read_own(opened.history, session, period, account, _say_cost)
                 if covered.refusal is not None:
                     say(f"the SageMaker bill is not known: {covered.refusal}")
                     code = exit_of(covered.refusal)
@@ -126,19 +121,8 @@ def report(
     return code
 
 
-def _covered(
-    history: History, session: Any, report: AccountReport, account: str | None
-) -> billed.Covered:
-    """The bill of the session's own account. Raises BadUsage for a report of other ones."""
-    rows = history.sums(Scope.ACCOUNT, report.since, report.until, account=account)
-    places = {(row.account, row.region) for row in rows}
-    regions = sorted({region for _, region in places})
-    asked = billed.billed(session, regions[0])
-    [own] = asked.accounts
-    if {account for account, _ in places} != {own}:
-        raise BadUsage(f"--coverage reads the bill of your own account: give --account {own}")
-    say(cost_line(asked))
-    return billed.read(asked, history, places, regions, Period(report.since, report.until))
+def _say_cost(asked: billed.BilledAccounts) -> None:
+    say(coverage_cost_line(asked))
 
 
 def _written(name: str) -> str:
@@ -147,58 +131,6 @@ def _written(name: str) -> str:
 
 def _given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
-def recorded_report(path: Path, document: AuditDocument) -> JobReport:
-    """The report of the one job in a recording. Raises BadRecording."""
-    recorded = recording.read(path)
-    if not isinstance(recorded, recording.Recording):
-        return JobReport(document, None)
-    run = run_of(recorded)
-    own = summary_of_run(run.job, reason=reason_class(run.job), usage=run.usage)
-    guides = chosen(of_audit(document, run.job, own, (), run.market.types))
-    return JobReport(document, run.usage, guides)
-
-
-def _source(history: History) -> report_contents.ReportSource:
-    return report_contents.ReportSource(history, packaged.types(), with_progress)
-
-
-def _of_history(
-    history: History,
-    days: Window,
-    job: str | None,
-    account: str | None,
-    decisions: Sequence[Decision],
-) -> AccountReport | JobReport:
-    if job is not None:
-        return _of_job(history, find(history, Wanted(job, account=account)))
-    return _of_days(history, Period(days.first_day, days.last_day), account, decisions)
-
-
-def _of_days(
-    history: History, period: Period, account: str | None, decisions: Sequence[Decision] = ()
-) -> AccountReport:
-    source = _source(history)
-    heads, left_out = report_contents.heads_of(source, period, account)
-    if not heads:
-        whose = f" of account {account}" if account else ""
-        asked = window_of(period.since, period.until + ONE_DAY)
-        raise JobNotFound(
-            f"the history has no audit{whose} of {period.since} to {period.until}:"
-            f" {other_days(history, asked)}"
-        )
-    today = asking.now().date()
-    return report_contents.account_report(
-        source, period, account, heads, left_out, today, decisions
-    )
-
-
-def _of_job(history: History, head: AuditSummary) -> JobReport:
-    found = report_contents.job_report(_source(history), head)
-    if found is None:
-        raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
-    return replace(found, guides=read_guides(history, found.document, packaged.types()))
 
 
 def _page(contents: AccountReport | JobReport) -> Iterator[str]:

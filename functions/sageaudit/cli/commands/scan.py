@@ -14,10 +14,9 @@ from sageaudit.adapters.aws.accounts import home_region, open_session
 from sageaudit.adapters.aws.pace import Pace, Stopped, Threads
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
-from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, Interruption, OtherAccounts
+from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, Interruption, OtherAccounts, list_live
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.views import ranking as ranking_view
-from sageaudit.cli.views import scan as coverage_view
 from sageaudit.cli.views import scan as view
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
@@ -25,13 +24,10 @@ from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage, NoHistory
 from sageaudit.exits import Exit, exit_of, gravest
 from sageaudit.output.terminal.layout import console_for
-from sageaudit.output.text.words import counted
 from sageaudit.queries.window import DAY_FORMS, METRICS, window_of_days
 from sageaudit.workflows.scan import coverage as billed
 from sageaudit.workflows.scan.accounts import (
     THREADS,
-    ScannedAccount,
-    ScannedAccounts,
     scanned_regions,
 )
 from sageaudit.workflows.scan.lanes import Result
@@ -135,26 +131,20 @@ def scan(
     ):
         pace = Pace(time.monotonic, interruption.sleep)
         home = home_region(session, named, every=all_regions)
-        run, several = ScanRun(opened.history, asked, workers, say), None
+        run, names = ScanRun(opened.history, asked, workers, say), dict[str, str | None]()
         try:
             if recordings:
                 run.list_recordings(recordings)
-            elif others:
-                several = ScannedAccounts(session, others.listed(session, home), home, pace)
-                where = view.listing_line(named, asked.days)
-                say(f"{where}, {counted(len(several), 'account')}")
-                run.list_accounts(several, lambda: interruption.wished)
             else:
-                say(view.listing_line(named, asked.days))
-                run.list_account(ScannedAccount(session, pace))
+                names = list_live(run, session, others, home, pace, interruption)
             interruption.sleep(0)  # raises Stopped, if that came while the last page was read
         except Stopped:
             say("interrupted before the first audit")
             return Exit.INTERRUPTED
         cost, bill = scan_cost([] if recordings else run.to_audit()), None
         if coverage:
-            bill = billed.billed(session, home, several.listed.names if several else ())
-            say(coverage_view.cost_line(bill))
+            bill = billed.billed(session, home, names)
+            say(view.coverage_cost_line(bill))
         if dry_run:
             _show_plan(run, cost, printed)
             return run.tally.exit
@@ -229,14 +219,14 @@ def _show(
             {
                 "schema": 1,
                 "scan": view.document(run.tally, run.lanes, run.left, metrics),
-                "coverage": coverage_view.document(covered),
+                "coverage": view.coverage_document(covered),
                 "ranking": ranking_view.document(ranked),
                 "accounts": view.accounts_document(statuses),
             }
         )
         return
     console = console_for(no_color=printed.no_color)
-    coverage_view.show(covered, console)
+    view.show_coverage(covered, console)
     ranking_view.show(ranked, console)
     view.show_accounts(statuses, console)
     view.show(run.tally, run.left, metrics, console)

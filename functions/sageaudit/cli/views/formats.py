@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from operator import attrgetter
 from types import NoneType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import click
 from msgspec import Struct
@@ -32,6 +32,7 @@ from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import FittedColumn, fitted, line
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import markdown, terminal
+from sageaudit.output.text.words import counted
 from sageaudit.queries.columns import TAG
 from sageaudit.structs import replace
 
@@ -54,6 +55,10 @@ _RIGHT = frozenset({"usd", "count", "percent", "seconds", "hours"})
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _PERCENT = Decimal("0.1")
 _WORD = 12
+Tail = Callable[[], Mapping[str, object]]
+"""What follows the rows in JSON, asked for after the last row."""
+T = TypeVar("T")
+_EVERY = 100
 
 
 class Field(Struct, frozen=True):
@@ -152,10 +157,6 @@ def with_tags(rows: Iterable[Any], layout: ListLayout) -> tuple[Iterable[Any], L
         exported=(*layout.exported, *names) if layout.exported else (),
     )
     return rows, more
-
-
-Tail = Callable[[], Mapping[str, object]]
-"""What follows the rows in JSON, asked for after the last row."""
 
 
 def write(
@@ -311,3 +312,16 @@ _CSV: Mapping[type, Callable[[Any], str]] = {
 
 def _markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
+
+
+def with_progress(rows: Iterable[T], word: str, doing: str) -> Iterator[T]:
+    """The rows; stderr shows how many of them came so far, as `reading: 1,200 audits`."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield from rows
+        return
+    with console.status(f"{doing} ...") as status:
+        for number, row in enumerate(rows, 1):
+            yield row
+            if number % _EVERY == 0:
+                status.update(f"{doing}: {counted(number, word)}")

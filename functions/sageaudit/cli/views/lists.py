@@ -35,9 +35,13 @@ from sageaudit.queries.question import Sort
 from sageaudit.queries.total import Total
 from sageaudit.structs import replace
 
-_NAME, _FULL_NAME, _WORD = 20, 44, 12
-"""The least widths of texts. `_FULL_NAME` is that of the job names that the SDKs make: a name is
-given to `sageaudit show`, so columns are dropped before it is cut."""
+_NAME = 20
+"""The least width of a name."""
+_FULL_NAME = 44
+"""That of the job names that the SDKs make: a name is given to `sageaudit show`, so columns are
+dropped before it is cut."""
+_WORD = 12
+"""The least width of a word."""
 
 
 def amounts_of(row: AuditSummary | Total) -> Amounts:

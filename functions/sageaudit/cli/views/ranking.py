@@ -24,13 +24,15 @@ from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import NO_OWNER, NO_TYPE, assignment, counted
 
-_SHORTEST, _INDENT = 20, 3
+_SHORTEST = 20
+_INDENT = 3
 _LEAST_USD = Decimal("0.01")
 """What a fix must be worth to be shown, where its worth is known."""
 _FAMILY = FittedColumn("family", "Family", False, 28)
 _SUMS = tuple(FittedColumn(title.lower(), title, True, 0) for title in ("Jobs", *TITLES[:3]))
 _DROPPED = ("jobs", "lost", "spend")
-_RULES, _FIX_LINES = 10, 3
+_RULES = 10
+_FIX_LINES = 3
 _NO_NAME = {"owner": NO_OWNER, "type": NO_TYPE}
 
 

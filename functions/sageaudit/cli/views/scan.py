@@ -1,4 +1,4 @@
-"""A scan on the terminal and as JSON: its plan, its progress, its jobs and its accounts."""
+"""A scan on the terminal and as JSON: its plan, progress, jobs, accounts and the bill."""
 
 from __future__ import annotations
 
@@ -10,18 +10,23 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
+from msgspec.structs import asdict
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.sweep import Period
 from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line, plain_table
 from sageaudit.output.text.amounts import TITLES, of_sums
-from sageaudit.output.text.money import Figure
-from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.headline import coverage_headline
+from sageaudit.output.text.money import Figure, usd
+from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import counted
+from sageaudit.workflows.scan.coverage import BilledAccounts, Covered
 from sageaudit.workflows.scan.lanes import Lane, Result
 from sageaudit.workflows.scan.tally import AccountStatus, ScanCost, ScanTally, usd_of
 
@@ -37,6 +42,22 @@ _WORDS = {
     Result.REFUSED: "not audited: AWS refused, or answered with another job",
     Result.NOT_ASKED: "not audited: not asked for after the refusals before",
 }
+_ROLL_UPS = " and ".join(f"{kind.row.label}s" for kind in JobKind if kind.row.rollup)
+_SHOWN_REASONS = 20
+_COLUMNS = (
+    FittedColumn("account", "Account", False, 0),
+    FittedColumn("name", "Name", False, 8),
+    *(FittedColumn(title.lower(), title, True, 0) for title in ("Audited", *TITLES[:3])),
+    FittedColumn("status", "Status", False, 0),
+)
+_DROPPED = ("name", "lost", "avoidable")
+_SHOWN = 10
+_NAME = 44
+_WHOLE = 100
+_NOTE = (
+    "Bill: Cost Explorer's unblended cost of usage, before credits, Savings Plans and taxes;"
+    " it may be 24 hours late. Audited: list prices of the jobs that ended in these days."
+)
 
 
 def listing_line(regions: Sequence[str], period: Period) -> str:
@@ -137,9 +158,6 @@ def _bar(console: Console) -> Progress:
     )
 
 
-_ROLL_UPS = " and ".join(f"{kind.row.label}s" for kind in JobKind if kind.row.rollup)
-
-
 def _found(tally: ScanTally) -> str:
     """What is known so far."""
     found = of_sums(tally.sums)
@@ -206,16 +224,6 @@ def may_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-_SHOWN_REASONS = 20
-_COLUMNS = (
-    FittedColumn("account", "Account", False, 0),
-    FittedColumn("name", "Name", False, 8),
-    *(FittedColumn(title.lower(), title, True, 0) for title in ("Audited", *TITLES[:3])),
-    FittedColumn("status", "Status", False, 0),
-)
-_DROPPED = ("name", "lost", "avoidable")
-
-
 def accounts_document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]:
     """One object for each account; empty where one account was scanned by itself."""
     return [
@@ -259,3 +267,64 @@ def _account_figures(status: AccountStatus) -> tuple[str, ...]:
     if status.error is not None and not sums.jobs:
         return "-", "-", "-", "-"
     return f"{sums.jobs:,}", *map(str, of_sums(sums)[:3])
+
+
+def coverage_cost_line(asked: BilledAccounts) -> str:
+    """What reading the bill costs, before it is read."""
+    requests = counted(asked.least_requests, "Cost Explorer request")
+    return f"--coverage takes {requests} or more at ${USD_PER_REQUEST} each: about {usd(asked.usd)}"
+
+
+def coverage_document(found: Covered) -> dict[str, Any] | None:
+    """The coverage as JSON; None where no bill was read."""
+    covered = found.coverage
+    if covered is None:
+        return None
+    return {
+        "since": covered.since.isoformat(),
+        "until": covered.until.isoformat(),
+        "bill_usd": covered.bill_usd,
+        "audited_usd": covered.audited_usd,
+        "audited_percent": covered.percent,
+        "jobs": [asdict(row) for row in covered.jobs],
+        "outside": [asdict(row) for row in covered.outside],
+        "accounts": [asdict(row) for row in covered.accounts],
+        "requests": found.requests,
+        "requests_usd": found.requests * USD_PER_REQUEST,
+    }
+
+
+def show_coverage(found: Covered, console: Console) -> None:
+    """Prints the headline, then what is audited and what is outside, by usage type."""
+    covered = found.coverage
+    if covered is None:
+        return
+    line(console, coverage_headline(covered), "bold")
+    if covered.percent is not None and covered.percent > _WHOLE:
+        line(
+            console,
+            "More than the bill: its last day is not complete, or the dollars of jobs that began"
+            " before these days are in the bill of earlier days.",
+        )
+    if covered.jobs or covered.outside:
+        _show_table(list(_rows(covered)), console)
+    line(console, _NOTE, "dim")
+    console.print()
+
+
+def _show_table(rows: Sequence[tuple[str, str, str]], console: Console) -> None:
+    money = ("Bill", "Audited")
+    table = plain_table("Usage", *money, right=money, unbroken=money)
+    for name, *amounts in rows:
+        table.add_row(middle(terminal(name), _NAME), *amounts)
+    console.print(table)
+
+
+def _rows(covered: Coverage) -> Iterator[tuple[str, str, str]]:
+    """The largest; --output json has all of them."""
+    for row in covered.jobs[:_SHOWN]:
+        yield row.usage, usd(row.bill_usd), usd(row.audited_usd)
+    for outside in covered.outside[:_SHOWN]:
+        yield outside.name, usd(outside.usd), "not audited"
+    if more := len(covered.jobs[_SHOWN:]) + len(covered.outside[_SHOWN:]):
+        yield f"+{more} more: --output json", "", ""

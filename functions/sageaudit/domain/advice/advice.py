@@ -50,8 +50,10 @@ class State(enum.StrEnum):
     """Replaced, not seen for long, fixed another way, or withdrawn by what the runs say."""
 
 
-MEASURED, NOT_COMPARABLE, WITHDRAWN = "measured", "not comparable", "withdrawn"
+MEASURED = "measured"
 """What the bills of later runs say came of an advice. No decision depends on it."""
+NOT_COMPARABLE = "not comparable"
+WITHDRAWN = "withdrawn"
 _OUTCOMES = {
     Effect.CHEAPER: MEASURED,
     Effect.CHANGED_TOO: NOT_COMPARABLE,

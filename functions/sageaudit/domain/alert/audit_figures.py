@@ -13,7 +13,6 @@ from typing import Any, cast
 from msgspec import Struct
 
 from sageaudit.domain.advice.advice import Advice, State, advice_id
-from sageaudit.domain.alert.audit_figures import AlertFigures
 from sageaudit.domain.audit.bill_document import BillDocument
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument, JobDocument
 from sageaudit.domain.audit.finding_document import (
@@ -39,6 +38,64 @@ _IDLE_OVER: dict[Unit, Decimal] = {"gpu_hours": Decimal("0.2"), "vcpu_hours": De
 can be all of the cores. Our choice."""
 _CENT = Decimal("0.01")
 _REGRESSION = "cost-regression"
+CHANGED_USD = Decimal(1)
+CHANGED_SHARE = Decimal("0.1")
+"""A figure is corrected when it changed by $1 and by a tenth. Metrics that come late
+move figures by a few percent, and nobody decides otherwise for that; a tenth is what a reader may
+have acted on. Our choice."""
+
+
+class AlertFigures(Struct, frozen=True):
+    """The figures of a message: USD to the cent, as they are shown; None is unknown.
+
+    `severity` is INFO where no finding counts. `perhaps_usd`: what may be lost beyond `lost_usd`.
+    `accepted_usd` are the dollars that a policy or tag accepts: no message shows them.
+    """
+
+    severity: Severity
+    avoidable_usd: Decimal | None
+    lost_usd: Decimal | None
+    perhaps_usd: Decimal = Decimal(0)
+    accepted_usd: Decimal = Decimal(0)
+
+    @property
+    def usd(self) -> Decimal | None:
+        """What is certain: avoidable and lost; None where neither is known."""
+        if self.avoidable_usd is None and self.lost_usd is None:
+            return None
+        return (self.avoidable_usd or Decimal(0)) + (self.lost_usd or Decimal(0))
+
+    @property
+    def at_stake_usd(self) -> Decimal:
+        """What is certain, and what may be lost."""
+        return (self.usd or Decimal(0)) + self.perhaps_usd
+
+    @property
+    def has_dollars(self) -> bool:
+        """Whether a finding counts; else the message is about a trial, or takes one back."""
+        return self.severity is not Severity.INFO
+
+    @property
+    def stands(self) -> bool:
+        """False where everything was taken back: then it silences nobody."""
+        return bool(self.usd is None or self.at_stake_usd)
+
+
+def matters(figures: AlertFigures, before: AlertFigures) -> bool:
+    """Whether a figure of the last alert changed enough to be corrected."""
+    if not before.has_dollars and not figures.has_dollars:
+        return False
+    if (figures.usd is None) != (before.usd is None):
+        return True
+    rose = figures.severity.rank > before.severity.rank and figures.usd == before.usd
+    if figures.has_dollars and before.has_dollars and rose:
+        return True
+    certain = _changed(figures.usd or Decimal(0), before.usd or Decimal(0))
+    return certain or _changed(figures.perhaps_usd, before.perhaps_usd)
+
+
+def _changed(now: Decimal, before: Decimal) -> bool:
+    return abs(now - before) >= max(CHANGED_USD, CHANGED_SHARE * before)
 
 
 class MessageAudit(Struct, frozen=True):

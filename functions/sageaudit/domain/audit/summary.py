@@ -17,7 +17,8 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.resize.candidate import DearerStep
 
-_ZERO, _HOUR_S = Decimal(0), 3600
+_ZERO = Decimal(0)
+_HOUR_S = 3600
 _INTERRUPTED = "Interrupted"
 """The phase."""
 

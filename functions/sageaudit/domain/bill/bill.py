@@ -17,21 +17,56 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
+from typing import Literal
 
 from msgspec import Struct
 
-from sageaudit.domain.bill.bill import Basis, billed_seconds, only_waited
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase, seconds_between, whole_sum
 from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.domain.prices.market import Market, Rate
 from sageaudit.domain.prices.price_list import STORAGE
+
+Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prepaid", "none"]
+
+_ZERO = Decimal(0)
 
 UPPER_BOUND = "a spot run without BillableTimeInSeconds: all its seconds are billed here"
 """What is missing from a bill that is an upper bound."""
 _HOUR_S = Decimal(3600)
 _MILLIONTH = Decimal("0.000001")
 """Dollars, as documents round them."""
-_ZERO = Decimal(0)
+
+
+def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
+    """Wall-clock seconds billed for each instance, and the basis of this figure.
+
+    Of a job that still runs: until `running_until`.
+    """
+    if job.purchase is Purchase.SERVERLESS:
+        return None, "none"
+    elapsed_s = job.elapsed_s if job.finished else _seconds_so_far(job)
+    if job.purchase is Purchase.TRAINING_PLAN:
+        return job.billable_s if job.billable_s is not None else elapsed_s, "prepaid"
+    if job.billable_s is not None:
+        return job.billable_s, "billable_seconds"
+    if elapsed_s is None:
+        return None, "none"
+    spot = job.purchase is Purchase.SPOT
+    return elapsed_s, "upper_bound" if spot else "estimated_from_times"
+
+
+def _seconds_so_far(job: Job) -> Decimal | None:
+    """Billed seconds of a job that still runs; waiting for capacity is not billed."""
+    if only_waited(job):
+        return _ZERO
+    seconds = job.billed_phases_s
+    return job.elapsed_s if seconds is None else seconds
+
+
+def only_waited(job: Job) -> bool:
+    """True for a job that still waits for its instances, as its phases show."""
+    waited = bool(job.phases) and not any(phase.billed for phase in job.phases)
+    return not job.finished and job.started_at is None and waited
 
 
 class Line(Struct, frozen=True):

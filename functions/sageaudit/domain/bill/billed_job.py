@@ -1,18 +1,50 @@
-"""A job with its bill, and what each change of it saves: the difference between two bills."""
+"""A job with its bill, and what each change of it saves: the difference between two bills.
+
+Some fixes are not possible for a job, or not together, and estimated rates make a fix possible at
+most. Which type a run cannot move to: `resize/type_vetoes.py`.
+
+| fix | not with | because |
+|---|---|---|
+| managed spot | warm pool, instance groups, training plan, serverless | SageMaker refuses it |
+| managed spot | several p4, p5 or p6 instances | all must be had, and kept, at once |
+| managed spot | a Savings Plan | spot takes usage from a commitment that is paid anyway |
+| early stopping of a tuning job | Hyperband | it stops early itself, and takes no `Auto` |
+| another type | a higher hourly rate: `resize` offers none | no later advice reverses it |
+
+Sources: SageMaker guide on warm pools and managed spot; automatic model tuning, early stopping;
+EC2 user guide, Capacity Blocks for ML, which reserve "highly sought-after GPU instances" (p4d, p5
+and later).
+
+On another type a run's bill is the total of its changed job's bill, without lines. It is tried on
+dozens of types, of which one or two are named. Its seconds, its volumes and its month are the same
+on all of them, so they are looked up once; then a type costs a product.
+"""
 
 from __future__ import annotations
 
+import re
+from calendar import monthrange
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
+from typing import Self
 
 from msgspec import Struct
 
-from sageaudit.domain.bill.bill import Bill, bill
-from sageaudit.domain.bill.billed_job import MovedBill
-from sageaudit.domain.bill.change import Change, SetType
-from sageaudit.domain.job.job import Job
-from sageaudit.domain.prices.market import Market, Rate, comparable
+from sageaudit.domain.bill.bill import Bill, bill, billed_seconds
+from sageaudit.domain.bill.change import Change, SetPurchase, SetType
+from sageaudit.domain.bill.finding import Bucket, Confidence, Found
+from sageaudit.domain.job.job import Job, Purchase
+from sageaudit.domain.job.kinds import VOLUME_PATHS
+from sageaudit.domain.prices.market import InstanceType, Market, Rate, comparable
+from sageaudit.structs import replace
 
+_SCARCE = re.compile(r"ml\.p[4-9]")
+HYPERBAND = "Hyperband"
+_MAY_NOT_SELL = "a possible saving, as SageMaker may not sell the type here"
+_ESTIMATED_DOLLARS = "Its dollars rest on an estimated rate."
+
+_HOUR_S = Decimal(3600)
 _ZERO = Decimal(0)
 
 
@@ -94,3 +126,135 @@ def _comparable(today: Bill, changed: Bill) -> bool:
     ]
     pairs = zip(*rates, strict=False)
     return all(a is None or b is None or comparable(a, b) for a, b in pairs)
+
+
+class MovedBill(Struct, frozen=True):
+    """A job whose types all change: its billed seconds, and those until its month ends.
+
+    `gb_month_usd` and `month_left_s` are None where the volumes cost several lines, or unknown
+    ones; both are 0 for a job without volumes.
+    """
+
+    seconds: Decimal
+    elapsed_s: Decimal
+    counts: tuple[int, ...]
+    volume_gb: int
+    month_hours: int
+    month_left_s: Decimal | None
+    gb_month_usd: Decimal | None
+
+    @classmethod
+    def of(cls, job: Job, market: Market) -> Self | None:
+        """None for a job whose bill has more than compute and volumes of known seconds."""
+        seconds, basis = billed_seconds(job)
+        if job.free or job.groups_unknown or job.warm_pool or seconds is None or basis == "prepaid":
+            return None
+        counts = tuple(group.count for group in job.groups)
+        span = job.elapsed_s or seconds
+        if job.kind not in VOLUME_PATHS or job.volume_gb == 0:
+            return cls(seconds, span, counts, 0, 1, None, _ZERO)
+        rate = market.prices.storage(job.region, job.kind.row.component) if job.region else None
+        begun = job.started_at
+        if job.volume_gb is None or begun is None or rate is None:
+            return cls(seconds, span, counts, 0, 1, None, None)
+        days = monthrange(begun.year, begun.month)[1]
+        begins = datetime(begun.year, begun.month, 1, tzinfo=UTC)
+        left = begins + timedelta(days=days) - begun
+        left_s = Decimal(int(left.total_seconds()))
+        return cls(seconds, span, counts, job.volume_gb, 24 * days, left_s, rate.usd)
+
+    def compute_usd(self, rate: Rate, times: Decimal) -> Decimal:
+        """Of all instances at this rate, `times` as long."""
+        seconds, total = self.seconds * times, _ZERO
+        for count in self.counts:
+            total += seconds * count * rate.usd / _HOUR_S
+        return total
+
+    def total_usd(self, other: InstanceType, rate: Rate, times: Decimal) -> Decimal | None:
+        """On a type with this rate, `times` as long; None where only the bill itself knows."""
+        seconds, total = self.seconds * times, self.compute_usd(rate, times)
+        if other.ebs_billed is False or self.gb_month_usd == 0:
+            return total
+        if other.ebs_billed is None or self.gb_month_usd is None or self.month_left_s is None:
+            return None
+        if self.elapsed_s * times > self.month_left_s:
+            return None
+        hours = seconds / _HOUR_S
+        quantity = self.volume_gb * sum(self.counts) * hours / self.month_hours
+        return total + quantity * self.gb_month_usd
+
+
+def spot_refused(job: Job) -> str | None:
+    """Why a job cannot run on managed spot, or None."""
+    reasons = (
+        (job.purchase is Purchase.SPOT, "it ran on managed spot"),
+        (job.purchase is Purchase.TRAINING_PLAN, "its training plan is prepaid"),
+        (job.purchase is Purchase.SERVERLESS, "it is serverless"),
+        (
+            len(job.groups) > 1 or any(group.name for group in job.groups),
+            "managed spot does not take instance groups",
+        ),
+        (job.warm_pool is not None, "managed spot does not keep a warm pool"),
+    )
+    return next((why for applies, why in reasons if applies), None)
+
+
+def spot_scarce(job: Job) -> str | None:
+    """Why there is no hope of spot capacity on which dollars could rest, or None."""
+    several = (job.instance_count or 0) > 1
+    scarce = [g.instance_type for g in job.groups if _SCARCE.match(g.instance_type)]
+    if not several or not scarce:
+        return None
+    return f"spot capacity for several {scarce[0]} at once cannot be counted on"
+
+
+def early_stopping_refused(strategy: str | None) -> str | None:
+    """Why a tuning job cannot take TrainingJobEarlyStoppingType Auto, or None."""
+    return "Hyperband stops trials early itself" if strategy == HYPERBAND else None
+
+
+def type_fixed(job: Job) -> str | None:
+    """Why no other type is searched for (several types, or a prepaid one), or None."""
+    if len({group.instance_type for group in job.groups}) > 1:
+        return "its instances are of several types"
+    plan = job.purchase is Purchase.TRAINING_PLAN
+    return "its training plan is prepaid, for this type" if plan else None
+
+
+def refused(change: Change, job: Job, *, savings_plan: bool) -> str | None:
+    """Why a change's dollars are not counted for this job, or None."""
+    if not isinstance(change, SetPurchase) or change.purchase is not Purchase.SPOT:
+        return None
+    if savings_plan:
+        return "spot takes usage from a Savings Plan that is paid used or not"
+    return spot_refused(job)
+
+
+def possible_at_most(found: Found, job: Job, market: Market) -> Found:
+    """The same advice; possible at most where the rate of its new type is an estimate, or only a
+    trial says how long it takes.
+    """
+    how = estimate_of(found, job, market)
+    trial = isinstance(found.change, SetType) and found.change.trial
+    if how is None and not trial:
+        return found
+    estimate = f"{how}: {_MAY_NOT_SELL}." if how else None
+    caution = " ".join(filter(None, (found.caution, estimate)))
+    if not found.bucket.counted:
+        return replace(found, caution=caution)
+    return replace(found, confidence=Confidence.HEURISTIC, bucket=Bucket.POSSIBLE, caution=caution)
+
+
+def estimate_of(found: Found, job: Job, market: Market) -> str | None:
+    """How the rate of a finding's new type was estimated; None for a known one, and without."""
+    if not isinstance(found.change, SetType):
+        return None
+    rate = market.hourly(job.region, job.kind, found.change.instance_type)
+    return None if rate is None else rate.estimated
+
+
+def marked(found: Found) -> Found:
+    """The same finding, which says that the dollars in its text and evidence, if any, are about."""
+    if "$" in found.summary or any("usd" in key.split("_") for key in found.evidence):
+        return replace(found, caution=" ".join(filter(None, (found.caution, _ESTIMATED_DOLLARS))))
+    return found

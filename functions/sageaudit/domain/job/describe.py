@@ -1,28 +1,220 @@
-"""Parses a Describe* response and the job's tags into a Job.
+"""Parses a Describe* answer and the job's tags into a Job, by what is kept of them.
 
-Only what `kept.keep` keeps of the response is read, so that nothing else can be shown. Every field
-but name and status may be absent (a job that failed early, an answer of 2018, a partial recording);
-an impossible value raises Malformed with its key. Fields: botocore's sagemaker model.
+`keep` is the one gate: a Job is parsed from the kept answer, and histories and recordings store it,
+so that live, recorded and re-audited jobs are judged alike, and nothing else can be shown.
+`job_fields` is the permission. Of hyperparameters, environment and arguments only flags, one small
+number and words of fixed lists stay (`hints`), under the key `Derived`.
+
+Every field but name and status may be absent (a job that failed early, an answer of 2018, a partial
+recording); an impossible value raises Malformed with its key. Fields: botocore's sagemaker model.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sageaudit.domain.job import fields
-from sageaudit.domain.job.describe import keep, kept_tags, split_tags
-from sageaudit.domain.job.fields import DERIVED
+from msgspec import Struct
+
+from sageaudit.domain import token_shapes
+from sageaudit.domain.job import fields, hints
+from sageaudit.domain.job.addresses import bucket_of, data_pinned
+from sageaudit.domain.job.course import DOWNLOADS
+from sageaudit.domain.job.failure_words import failure_of
+from sageaudit.domain.job.family import entry_point, fingerprint, fingerprint_settings, script, stem
+from sageaudit.domain.job.fields import DERIVED, UNKNOWN, KeptAs, walked
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.job_fields import fields_of
+from sageaudit.domain.job.job_fields import FIELDS, fields_of
 from sageaudit.domain.job.kinds import kind_of
-from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.job.settings import settings_of
+from sageaudit.domain.job.ref import JOB_NAME, JobRef
+from sageaudit.domain.job.settings import mark_not_set, settings_of
+from sageaudit.domain.token_shapes import WITHHELD, is_name, is_tag
 from sageaudit.errors import Malformed
 
+TUNED_FOR = "_tuning_objective_metric"
+"""The hyperparameter in which a tuning job gives its trials the name of their objective."""
+PINNED = "?versionId=kept"
+"""In place of what names a version of the data in an address."""
+_TAGS = """
+sageaudit:ignore sageaudit:deadline sagemaker:pipeline-step-name sagemaker:pipeline-execution-arn
+"""
+TAGS = frozenset(_TAGS.split())
+"""Names of tags that audits read under every policy."""
+TAG_SET = "(set)"
+"""What is kept of a required tag whose value is not kept; AWS takes no parentheses in a tag."""
+TAG_NOT_SET = "(not set)"
+_WORDS = """
+Completed InProgress Failed Stopping Stopped Deleting DeleteFailed
+Starting LaunchingMLInstances PreparingTrainingStack Downloading DownloadingTrainingImage Training
+Uploading MaxRuntimeExceeded Interrupted MaxWaitTimeExceeded Updating Restarting Pending
+Pipe File FastFile ManifestFile S3Prefix AugmentedManifestFile Converse FullyReplicated
+ShardedByS3Key EFS FSxLustre GZIP NONE Available Terminated Reused InUse
+Enabled Disabled EndOfJob Continuous MultiRecord SingleRecord
+Bayesian Random Hyperband Grid Off Auto Maximize Minimize
+"""
+STATES = frozenset(_WORDS.split())
+"""Values of AWS's enumerated fields, as botocore's service model has them."""
+_TYPE = re.compile(
+    r"ml\.[a-z][a-z0-9-]{0,15}\.(?:nano|micro|small|medium|large|\d{0,3}xlarge|metal)"
+)
+_DIGEST = re.compile(r"@sha256:[0-9a-f]{64}\Z")
+_COMMIT = re.compile(r":[0-9a-f]{40}\Z")
+_FINGERPRINT = re.compile(r"[0-9a-f]{64}|fpr-[a-z]{10}")
+"""A keyed hash, or its pseudonym in a recording for sharing."""
+
 _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
+
+
+def keep(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
+    """The kept form of a Describe* answer, as JSON; kept once more it is the same.
+
+    A setting that AWS's own answer lacks is not set, which is kept as null.
+
+    `key`: that of the fingerprint, without which there is none. Raises Malformed where a field has
+    an impossible value.
+    """
+    kept = walked(answer, FIELDS, _read)
+    kind = kind_of(answer)
+    if kind is not None and DERIVED not in answer:
+        mark_not_set(kind, answer, kept)
+    kept[DERIVED] = _derived(answer, kept, key)
+    return kept
+
+
+class TagNames(Struct, frozen=True):
+    """The tags that audits read: those whose values are kept, and those that a policy requires."""
+
+    values: frozenset[str]
+    required: frozenset[str] = frozenset()
+
+
+def kept_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> dict[str, str]:
+    """The tags of these names, or of all, that look like what AWS accepts and like no token."""
+    return {
+        name: value
+        for name, value in tags.items()
+        if (names is None or name in names) and is_tag(name) and (not value or is_tag(value))
+    }
+
+
+def audited_tags(tags: Mapping[str, str], names: TagNames, *, all_read: bool) -> dict[str, str]:
+    """The same, with a mark for each required tag without a kept value.
+
+    `all_read`: `tags` are all that the job has, so that others are not set.
+    """
+    kept = kept_tags(tags, names.values)
+    for name in sorted(names.required - kept.keys()):
+        if name in tags:
+            kept[name] = _mark(tags[name])
+        elif all_read:
+            kept[name] = TAG_NOT_SET
+    return kept
+
+
+def split_tags(kept: Mapping[str, str]) -> tuple[dict[str, str], dict[str, bool]]:
+    """The kept values, and of each tag that is known whether it is set: whether it has a value."""
+    values = {name: value for name, value in kept.items() if value not in {TAG_SET, TAG_NOT_SET}}
+    return values, {name: _mark(value) == TAG_SET for name, value in kept.items()}
+
+
+def unread_tags(tags: Mapping[str, str], names: TagNames) -> list[str]:
+    """The names of tags with a value that is not kept, because it looks like a token."""
+    kept = kept_tags(tags, names.values)
+    return sorted(name for name in names.values if tags.get(name) and name not in kept)
+
+
+def _mark(value: str) -> str:
+    return TAG_NOT_SET if value == TAG_NOT_SET or not value.strip() else TAG_SET
+
+
+def _read(field: KeptAs, section: Mapping[str, Any], key: str) -> Any:
+    match field:
+        case KeptAs.COUNT:
+            return fields.count(section, key)
+        case KeptAs.NUMBER:
+            return None if fields.number(section, key) is None else section[key]
+        case KeptAs.SWITCH:
+            return fields.known_flag(section, key)
+        case KeptAs.TIME:
+            moment = fields.time(section, key)
+            return moment and moment.isoformat().replace("+00:00", "Z")
+        case KeptAs.GIVEN:
+            return _given(section[key])
+        case KeptAs.PULL if section.get("Status") not in DOWNLOADS:
+            return None
+    text = fields.text(section, key)
+    return text and _TEXTS.get(field, token_shapes.name)(text)
+
+
+def _given(value: Any) -> Any:
+    """Something as empty as what was there."""
+    if isinstance(value, list):
+        return [WITHHELD] if value else []
+    return WITHHELD if value else None
+
+
+def _is_bucket(name: str | None) -> bool:
+    return name is not None and bucket_of(f"s3://{name}") == name and is_name(name)
+
+
+def _address(text: str) -> str:
+    bucket = bucket_of(text)
+    place = bucket if _is_bucket(bucket) else "-"
+    return f"s3://{place}/{PINNED if data_pinned([(None, text)]) else ''}"
+
+
+def _image(text: str) -> str:
+    plain = _DIGEST.sub("", text)
+    return plain if is_name(_COMMIT.sub("", plain)) and "@" not in plain else WITHHELD
+
+
+_TEXTS: Mapping[KeptAs, Callable[[str], str | None]] = {
+    KeptAs.STATE: lambda text: text if text in STATES else UNKNOWN,
+    KeptAs.TYPE: lambda text: text if _TYPE.fullmatch(text) else UNKNOWN,
+    KeptAs.FAILURE: lambda text: str(failure_of(text) or "") or None,
+    KeptAs.PULL: lambda text: f"Downloading {'the image' if 'image' in text else 'data'}",
+    KeptAs.JOB: lambda text: text if JOB_NAME.match(text) else WITHHELD,
+    KeptAs.IMAGE: _image,
+    KeptAs.MODEL: lambda text: token_shapes.name(stem(text)),
+    KeptAs.ADDRESS: _address,
+}
+"""What is kept of a text that is not just a name."""
+
+
+def _derived(
+    answer: Mapping[str, Any], kept: Mapping[str, Any], key: bytes | None
+) -> dict[str, Any]:
+    """What is read in the settings, or was read in them before they were dropped."""
+    stored = answer.get(DERIVED)
+    if isinstance(stored, Mapping):
+        found = hints.restored(fields.section(stored, "Hints"))
+        run, tuned_for = fields.text(stored, "EntryPoint"), fields.text(stored, "TunedFor")
+        mark = fields.text(stored, "Fingerprint")
+        run = script(run) if run else None
+    else:
+        found, run, mark = hints.of_answer(answer), entry_point(answer), None
+        given = fields.section(answer, "HyperParameters").get(TUNED_FOR)
+        tuned_for = given.strip('"') if isinstance(given, str) else None
+        kind = kind_of(answer)
+        if key and kind and (settings := fingerprint_settings(kind, answer)):
+            mark = fingerprint(key, settings)
+    values = {
+        "Hints": hints.kept(found),
+        "EntryPoint": run if run and is_name(run) else None,
+        "TunedFor": tuned_for if tuned_for in _metrics(kept) else None,
+        "Fingerprint": mark if mark and _FINGERPRINT.fullmatch(mark) else None,
+    }
+    return {name: value for name, value in values.items() if value}
+
+
+def _metrics(kept: Mapping[str, Any]) -> set[str]:
+    """The names of the job's own metrics: nothing else is the name of an objective."""
+    defined = (kept.get("AlgorithmSpecification") or {}).get("MetricDefinitions") or []
+    rows = [*(row.get("Name") for row in defined)]
+    rows += [row.get("MetricName") for row in kept.get("FinalMetricDataList") or []]
+    return {name for name in rows if name} - {WITHHELD}
 
 
 def parse(

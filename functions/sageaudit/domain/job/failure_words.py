@@ -15,9 +15,11 @@ import re
 
 from msgspec import Struct
 
-MAX_RUNTIME, MAX_WAIT = "MaxRuntimeInSeconds", "MaxWaitTimeInSeconds"
+MAX_RUNTIME = "MaxRuntimeInSeconds"
+MAX_WAIT = "MaxWaitTimeInSeconds"
 AWS_ERROR = "AWS error"
-GPU_MEMORY, HOST_MEMORY = "GPU out of memory", "host out of memory"
+GPU_MEMORY = "GPU out of memory"
+HOST_MEMORY = "host out of memory"
 MEMORY = "memory error"
 """Out of memory, without a word on whose."""
 _LONGEST = 10_000

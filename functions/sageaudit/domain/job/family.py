@@ -1,7 +1,8 @@
 """The family of a run (runs of the same workload), and a keyed fingerprint of one run.
 
 A family is a pure function of job and tags. Instance type and count are not part of it, so that the
-family stays the same when a fix is applied.
+family stays the same when a fix is applied. A fingerprint is of what makes two runs the same: their
+image, inputs, script and settings.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.addresses import CODE_INPUTS, s3_inputs
-from sageaudit.domain.job.family import entry_point
+from sageaudit.domain.job.addresses import CODE_INPUTS, repository, s3_inputs
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
@@ -34,6 +34,14 @@ _TOKEN_LENGTH = 12
 _CONTENT_HASH = re.compile(r"/[0-9a-f]{32,64}(?=/|\Z)")
 """In a pipeline the SDK uploads code below a hash of its content; else below the job's name."""
 _SUFFIX = re.compile(r"-(?:\d+|(?=[a-f]*\d)[0-9a-f]{4,}|[0-9a-f]{8,})\Z")
+_SCRIPT = re.compile(
+    r"(?:[\w./:-]*/)?([\w.+-]+\.(?:py|pyc|pyz|ipynb|sh|bash|zsh|R|r|Rmd|jl|pl|rb|js|mjs|ts|lua|m|sql"
+    r"|scala|jar|php|go|exe|bat|ps1))\Z",
+    re.ASCII,
+)
+"""A file of a language that jobs are written in. Any other word may be a secret."""
+_LONGEST = 255
+"""A file name is not longer."""
 
 
 def family(job: Job, tag: str | None = None) -> str:
@@ -63,17 +71,6 @@ def shared_name(name: str) -> str:
     return name if ref is None else f"{ref.kind.value}/{stem(ref.name)}"
 
 
-def repository(image: str | None) -> str | None:
-    """An image's repository path, without registry, tag and digest."""
-    if image is None:
-        return None
-    path = image.split("@", 1)[0]
-    registry, slash, rest = path.partition("/")
-    if slash and ("." in registry or ":" in registry):
-        path = rest
-    return path.rsplit(":", 1)[0] if ":" in path.rsplit("/", 1)[-1] else path
-
-
 def stem(name: str) -> str:
     """A job's name without timestamps and hashes; the name itself when nothing would be left."""
     short = _PIPELINE_JOB.sub(r"\1", name)
@@ -99,7 +96,7 @@ def _is_random(part: str) -> bool:
     )
 
 
-def settings_of(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, Any] | None:
+def fingerprint_settings(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, Any] | None:
     """What makes two runs the same, from a whole Describe answer; None where nothing does."""
     algorithm = fields.section(answer, "AlgorithmSpecification")
     app = fields.section(answer, "AppSpecification")
@@ -149,3 +146,23 @@ def fingerprint(key: bytes, parts: Mapping[str, Any]) -> str:
     """HMAC-SHA-256 of what makes two runs the same; the values cannot be recovered from it."""
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
     return hmac.new(key, canonical.encode(), hashlib.sha256).hexdigest()
+
+
+def entry_point(answer: Mapping[str, Any]) -> str | None:
+    """The script's file name, or None.
+
+    It comes from the SDK's hyperparameter `sagemaker_program` (a JSON string), or from the first
+    script of a processing command.
+    """
+    program = fields.section(answer, "HyperParameters").get("sagemaker_program")
+    if isinstance(program, str):
+        return script(program.strip('"'))
+    command = fields.section(answer, "AppSpecification").get("ContainerEntrypoint")
+    words = command if isinstance(command, list) else ()
+    return next((name for word in words if (name := script(str(word)))), None)
+
+
+def script(word: str) -> str | None:
+    """A script's file name; None for a word without a script's suffix."""
+    found = _SCRIPT.match(word)
+    return found[1] if found and len(found[1]) <= _LONGEST else None

@@ -1,14 +1,18 @@
-"""Reads one field of an AWS answer: absent or null gives None, an invalid value raises Malformed.
+"""Reads one field of an AWS answer, and says how fields are kept.
 
-Accepts values parsed by boto3, JSON of the CLI (ISO 8601 or epoch numbers) and of EventBridge
-(epoch milliseconds as integers or digit strings).
+Absent or null gives None, an invalid value raises Malformed. Accepts values parsed by boto3, JSON
+of the CLI (ISO 8601 or epoch numbers) and of EventBridge (epoch milliseconds as integers or digit
+strings).
+
+A shape says which fields of an answer are kept, and how each; `job_fields` has the shape of all.
 """
 
 from __future__ import annotations
 
+import enum
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, TypeGuard, TypeVar
@@ -23,6 +27,11 @@ _YEARS = range(1970, 2200)
 _DIGITS = re.compile(r"-?\d{1,17}(?:\.\d+)?\Z")
 
 Value = TypeVar("Value")
+
+DERIVED = "Derived"
+"""The key of what a kept answer has in place of its settings; AWS has no such key."""
+UNKNOWN = "Unknown"
+"""In place of a state that the packaged service model does not have."""
 
 
 def at(
@@ -148,3 +157,85 @@ def _from_epoch(number: float) -> datetime:
         raise ValueError("not finite")
     seconds = number / 1000 if abs(number) >= _MILLISECONDS_FROM else number
     return datetime.fromtimestamp(seconds, UTC)
+
+
+class KeptAs(enum.Enum):
+    """How a field is kept. A member whose value is a text is shown by design: what it shows."""
+
+    COUNT = enum.auto()
+    NUMBER = enum.auto()
+    SWITCH = enum.auto()
+    TIME = enum.auto()
+    STATE = enum.auto()
+    """A word of AWS's own; any other is Unknown."""
+    GIVEN = enum.auto()
+    """Only that there is something."""
+    FAILURE = enum.auto()
+    """The known words of a message."""
+    PULL = enum.auto()
+    """Whether the message of a Downloading phase mentions the image."""
+    TYPE = "instance type"
+    JOB = "name of the job"
+    ARN = "ARN of the job, and of what started it"
+    IMAGE = "container image without its digest; name of an algorithm"
+    MODEL = "name of the model, without times and hashes"
+    ADDRESS = "S3 bucket, and whether the address names a version of its data"
+    CHANNEL = "name of an input or output"
+    GROUP = "name of an instance group"
+    METRIC = "name of a metric of the job's code"
+    RULE = "name of a Debugger rule"
+
+
+Paths = Mapping[str, KeptAs]
+"""How fields are kept, by path: `InputDataConfig[].ChannelName` is in each item of a list."""
+Shape = Mapping[str, "KeptAs | Shape | list[Shape]"]
+"""The same, nested as an answer is."""
+
+Read = Callable[[KeptAs, Mapping[str, Any], str], Any]
+"""What becomes of a field: how it is kept, the section that it is in, and its key."""
+
+
+def walked(answer: Mapping[str, Any], shape: Shape, read: Read) -> dict[str, Any]:
+    """The fields of a shape that are in a section, each as `read` gives it. Raises Malformed."""
+    kept: dict[str, Any] = {}
+    for key, inner in shape.items():
+        if answer.get(key) is None:
+            if key in answer:
+                kept[key] = None
+        elif isinstance(inner, KeptAs):
+            kept[key] = read(inner, answer, key)
+        elif isinstance(inner, list):
+            kept[key] = [walked(item, inner[0], read) for item in items(answer, key)]
+        else:
+            kept[key] = walked(section(answer, key), inner, read)
+    return kept
+
+
+def shape_of(*several: Paths) -> Shape:
+    """The nested shape of these paths. Raises ValueError if one is kept in two ways."""
+    shape: dict[str, Any] = {}
+    for paths in several:
+        for path, kept in paths.items():
+            *sections, key = path.split(".")
+            place = shape
+            for section in sections:
+                name = section.removesuffix("[]")
+                inner = place.setdefault(name, [{}] if section != name else {})
+                place = inner[0] if section != name else inner
+            if place.setdefault(key, kept) != kept:
+                raise ValueError(f"{path} is kept in two ways")
+    return shape
+
+
+def shown_fields(
+    shape: Shape, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], KeptAs]]:
+    """The paths of the fields whose text is shown by design; "*" stands for a place in a list."""
+    for key, inner in shape.items():
+        if isinstance(inner, KeptAs):
+            if isinstance(inner.value, str):
+                yield (*path, key), inner
+        elif isinstance(inner, list):
+            yield from shown_fields(inner[0], (*path, key, "*"))
+        else:
+            yield from shown_fields(inner, (*path, key))

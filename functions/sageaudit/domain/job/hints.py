@@ -2,25 +2,45 @@
 
 These may contain secrets, so only flags, one small number and words of fixed lists are returned.
 
+They are read as plain pairs of name and text. The SDK writes each hyperparameter as JSON
+(`"cosine"` with its quotes, `true`, `16`), and twice for a tuning job; configurations nest. All
+become lower-case names and texts, limited in number.
+
 Names, as public sources spell them: the SDK's switches (aws/sagemaker-python-sdk: estimator.py,
-pytorch/estimator.py, and `mp_parameters` of
-modules/distributed.py), Hugging Face's TrainingArguments, PyTorch Lightning's `precision` and
-`strategy`, DeepSpeed's configuration, `precision_dtype` of the built-in image algorithms. Images:
-the SDK's image_uri_config and aws/deep-learning-containers.
+pytorch/estimator.py, and `mp_parameters` of modules/distributed.py), Hugging Face's
+TrainingArguments, PyTorch Lightning's `precision` and `strategy`, DeepSpeed's configuration,
+`precision_dtype` of the built-in image algorithms. Images: the SDK's image_uri_config and
+aws/deep-learning-containers.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.addresses import repository
-from sageaudit.domain.job.hints import UserSetting, user_settings
 from sageaudit.domain.job.job import Hints
+
+_MOST = 500
+"""Most settings that are read: the API takes 100 hyperparameters and 100 variables."""
+_MOST_CHARACTERS = 10_000
+_MOST_OF_A_TEXT = 1000
+_SHORT = 200
+_DEEPEST = 5
+_ENCODED_TIMES = 3
+_LAUNCHERS = frozenset({"torchrun", "mpirun", "horovodrun", "deepspeed", "accelerate"})
+_OFF = frozenset(
+    {"", "0", "0.0", "-1", "false", "no", "none", "off", "null", "auto", "disabled", "never",
+     "fp32", "float32", "o0"}
+)  # fmt: skip
+_WORD = re.compile(r"[a-z0-9]+")
 
 _MOST_WORKERS = 1024
 _DEEP_LEARNING = re.compile(
@@ -85,6 +105,88 @@ _SCHEDULES = {
     "linear": re.compile(r"linear|warmup_?decay"),
 }
 """Those that gain late."""
+
+
+class UserSetting(Struct, frozen=True):
+    """One pair, such as `fp16` and `true`. Nested names are joined with dots."""
+
+    name: str
+    text: str
+
+    @property
+    def on(self) -> bool:
+        """False when the text switches the setting off or leaves it to another setting."""
+        return self.text not in _OFF
+
+    @property
+    def leaf(self) -> str:
+        """The last part of a nested name."""
+        return self.name.rpartition(".")[2]
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of the name."""
+        return frozenset(_WORD.findall(self.name))
+
+    @property
+    def text_words(self) -> frozenset[str]:
+        """The words of a short text; empty for an address, which names other things."""
+        long = len(self.text) > _SHORT or "://" in self.text
+        return frozenset() if long else frozenset(_WORD.findall(self.text))
+
+
+def user_settings(
+    hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
+) -> Iterator[UserSetting]:
+    """All pairs, the first 500 at most. `command`: lists of words; anything else is ignored."""
+    named = chain(hyperparameters.items(), environment.items())
+    flat = chain.from_iterable(_flat(name, value, _DEEPEST) for name, value in named)
+    parts = [part for words in command if isinstance(words, list) for part in words]
+    text = " ".join(part for part in parts if isinstance(part, str))
+    return islice(chain(flat, _options(text[:_MOST_CHARACTERS].split())), _MOST)
+
+
+def _flat(name: str, value: Any, deeper: int) -> Iterator[UserSetting]:
+    value = _decoded(value)
+    if isinstance(value, Mapping):
+        for key, item in value.items() if deeper else ():
+            yield from _flat(f"{name}.{key}", item, deeper - 1)
+    elif isinstance(value, list):
+        for item in value if deeper else ():
+            yield from _flat(name, item, deeper - 1)
+    else:
+        yield _setting(name, "" if value is None else str(value))
+
+
+def _decoded(value: Any) -> Any:
+    for _ in range(_ENCODED_TIMES):
+        if not isinstance(value, str) or not value.startswith(('"', "{", "[")):
+            break
+        if len(value) > _MOST_CHARACTERS:
+            break
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            break
+    return value
+
+
+def _options(words: list[str]) -> Iterator[UserSetting]:
+    """`--fp16`, `--num-workers 4`, `--lr=0.1`, `trainer.precision=16`, and the launcher's name."""
+    for position, word in enumerate(words):
+        name, assigned, value = word.partition("=")
+        following = words[position + 1] if position + 1 < len(words) else "-"
+        if assigned:
+            yield _setting(name, value)
+        elif word.startswith("--"):
+            yield _setting(name, "true" if following.startswith("-") else following)
+        elif word.rpartition("/")[2] in _LAUNCHERS:
+            yield _setting("launcher", word.rpartition("/")[2])
+
+
+def _setting(name: str, text: str) -> UserSetting:
+    plain = text[:_MOST_OF_A_TEXT].strip().strip("'\"").lower()
+    return UserSetting(name[:_SHORT].lstrip("-_").replace("-", "_").lower(), plain)
 
 
 def of_answer(answer: Mapping[str, Any]) -> Hints:

@@ -115,7 +115,9 @@ class Hints(Struct, frozen=True):
         return self.distribution in {"horovod", "mirrored"}
 
 
-_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
+_MINUTE_S = 60
+_HOUR_S = 3600
+_DAY_S = 86_400
 _WORK = frozenset({"Downloading", "Training", "Uploading"})
 _ENDS_AN_ATTEMPT = frozenset({"Interrupted", "Restarting"})
 FINISHED = frozenset({"Completed", "Failed", "Stopped", "DeleteFailed"})

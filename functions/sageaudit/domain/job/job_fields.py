@@ -193,7 +193,8 @@ _LAST_METRICS = {
     "FinalMetricDataList[].Value": KeptAs.NUMBER,
 }
 _PROCESSING_IMAGE = IMAGE_PATHS[JobKind.PROCESSING]
-_LIMITS, _COUNTERS = "HyperParameterTuningJobConfig.ResourceLimits", "TrainingJobStatusCounters"
+_LIMITS = "HyperParameterTuningJobConfig.ResourceLimits"
+_COUNTERS = "TrainingJobStatusCounters"
 _OF_KIND: Mapping[JobKind, tuple[Row[Any], ...]] = {
     JobKind.TRAINING: (
         _row("secondary_status", "SecondaryStatus", KeptAs.STATE, fields.text),

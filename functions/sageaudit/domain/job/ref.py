@@ -1,12 +1,24 @@
-"""Which job: kind, name, ARN, account and region."""
+"""Which job: kind, name, ARN, account and region, also of the job that an event says has ended.
+
+Only the job's name, ARN, status, tags and creation time are taken from an event; the creation time
+distinguishes two runs with the same name. All priced figures come from Describe*. Whoever may write
+to the bus may name any job, so nothing of an answer is used before kind, name, account and region
+of event and answer agree.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job import fields
+from sageaudit.domain.job.kinds import JobKind, kind_of
+from sageaudit.errors import Malformed, RejectedEvent
 
 JOB_NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}\Z")
 """botocore's pattern of TrainingJobName; processing, transform and tuning use the same letters."""
@@ -29,6 +41,18 @@ _PARTITIONS = {
     "eu-isoe": "aws-iso-e",
     "eusc": "aws-eusc",
 }
+
+REPLAY_SOURCE = "sageaudit.replay"
+"""Of events that a person sends again: AWS refuses `aws.*` sources from customers."""
+SWEEP_SOURCE = "sageaudit.sweep"
+"""Of events that the sweep writes to the queue; the rule on the bus does not pass it."""
+BUS_SOURCES = ("aws.sagemaker", REPLAY_SOURCE)
+"""What the rule on the bus passes."""
+SOURCES = (*BUS_SOURCES, SWEEP_SOURCE)
+DETAIL_TYPES = {kind.row.detail_type: kind for kind in JobKind}
+TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
+_SAME_RUN_WITHIN = timedelta(seconds=1)
+"""Creation times of one run differ by less: the event rounds to milliseconds, others to seconds."""
 
 
 def is_account_id(text: str) -> bool:
@@ -77,3 +101,141 @@ class JobRef(Struct, frozen=True):
             account=match["account"],
             region=match["region"],
         )
+
+
+class JobEnded(Struct, frozen=True):
+    """A job that ended, from its event; `tags` are those of SageMaker's event.
+
+    `replayed`: a person sent the event, so it proves nothing that Describe does not confirm, and
+    its tags are not read.
+    """
+
+    ref: JobRef
+    status: str
+    created_at: datetime | None
+    at: datetime | None
+    tags: Mapping[str, str]
+    replayed: bool = False
+
+
+def job_ended(body: str, *, accounts: Collection[str], regions: Collection[str]) -> JobEnded:
+    """Parses one EventBridge event. Raises RejectedEvent with a stable code and the reason.
+
+    Account and region of the event and of the job's ARN must agree, and be one of `accounts` and
+    `regions`.
+    """
+    event, kind, detail = _envelope(body)
+    try:
+        ref, status = _ref(kind, detail), fields.text(detail, kind.row.status_key)
+        created_at = fields.time(detail, "CreationTime")
+        at = fields.parsed_time(event.get("time"), "time")
+    except Malformed as error:
+        raise RejectedEvent("malformed", f"detail: {error}") from error
+    if status is None or (status not in TERMINAL and event["source"] != SWEEP_SOURCE):
+        raise RejectedEvent("not_terminal", "the event's status is not final")
+    _check_place(event, ref, accounts=accounts, regions=regions)
+    replayed = event["source"] == REPLAY_SOURCE
+    tags = {} if replayed else _tags(detail.get("Tags"))
+    return JobEnded(ref, status, created_at, at, tags, replayed)
+
+
+def _check_place(
+    event: Mapping[str, Any], ref: JobRef, *, accounts: Collection[str], regions: Collection[str]
+) -> None:
+    """Raises RejectedEvent unless the event and the ARN name one account and region, both allowed.
+
+    Only EventBridge knows whose event it is; an event without account or region came another way.
+    """
+    for source, account in (("ARN", ref.account), ("event", event.get("account", ref.account))):
+        if not isinstance(account, str) or account not in accounts:
+            raise RejectedEvent("wrong_account", f"the {source}'s account is not on the allow-list")
+    for source, place in (("ARN", ref.region), ("event", event.get("region", ref.region))):
+        if not isinstance(place, str) or place not in regions:
+            raise RejectedEvent("wrong_region", f"the {source}'s region is not one that is audited")
+    if event.get("account", ref.account) != ref.account:
+        raise RejectedEvent("account_disagrees", "the event and the ARN are of different accounts")
+    if event.get("region", ref.region) != ref.region:
+        raise RejectedEvent("region_disagrees", "the event and the ARN are of different regions")
+
+
+def _envelope(body: str) -> tuple[dict[str, Any], JobKind, dict[str, Any]]:
+    """The event, the job's kind and the event's detail."""
+    try:
+        event = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise RejectedEvent("not_json", "the body is not JSON") from error
+    if not isinstance(event, dict):
+        raise RejectedEvent("not_an_event", "the body is not an object")
+    if event.get("source") not in SOURCES:
+        raise RejectedEvent("wrong_source", f"source is none of {', '.join(SOURCES)}")
+    kind = DETAIL_TYPES.get(str(event.get("detail-type")))
+    if kind is None:
+        raise RejectedEvent("not_a_job", "detail-type is not a job's state change")
+    detail = event.get("detail")
+    if not isinstance(detail, dict):
+        raise RejectedEvent("no_detail", "detail is not an object")
+    return event, kind, detail
+
+
+def _ref(kind: JobKind, detail: Mapping[str, Any]) -> JobRef:
+    row = kind.row
+    name, arn = fields.text(detail, row.name_key), fields.text(detail, row.arn_key)
+    if name is None or arn is None:
+        raise RejectedEvent("malformed", f"detail has no {row.name_key} and JobArn")
+    if not JOB_NAME.match(name):
+        raise RejectedEvent("malformed", f"{row.name_key} is not a job's name")
+    ref = JobRef.from_arn(arn, name)
+    if ref is None or ref.kind is not kind:
+        raise RejectedEvent("arn_disagrees", "ARN and name or kind disagree")
+    return ref
+
+
+def _tags(value: object) -> dict[str, str]:
+    """A flat map (real events) or Key/Value objects (the registry's schema)."""
+    if isinstance(value, dict):
+        return {str(key): str(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return {
+            str(item["Key"]): str(item.get("Value", ""))
+            for item in value
+            if isinstance(item, dict) and "Key" in item
+        }
+    return {}
+
+
+class DescribedRun(Struct, frozen=True):
+    """The run that Describe answers with; times are None where the answer has none."""
+
+    arn: str
+    created_at: datetime | None
+    modified_at: datetime | None
+
+
+def described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
+    """The run of an answer about `ref`. Raises RejectedEvent where they disagree, or Malformed."""
+    row, kind = ref.kind.row, kind_of(answer)
+    name, arn = fields.text(answer, row.name_key), fields.text(answer, row.arn_key)
+    if name is not None and not JOB_NAME.match(name):
+        raise RejectedEvent("answer_disagrees", "the name that Describe answers is no job's name")
+    described = ref if arn in {None, ref.arn} else JobRef.from_arn(arn)
+    if described is None:
+        raise RejectedEvent("answer_disagrees", "the ARN that Describe answers is no job's ARN")
+    for what, answered in (
+        ("kind", kind or ref.kind),
+        ("name", name or ref.name),
+        *((part, getattr(described, part)) for part in ("account", "region", "kind", "name")),
+    ):
+        asked = getattr(ref, what)
+        if asked.lower() != answered.lower():
+            why = f"Describe answers with a job of another {what}: {answered} instead of {asked}"
+            raise RejectedEvent("answer_disagrees", why)
+    return DescribedRun(
+        arn or ref.arn, fields.time(answer, "CreationTime"), fields.time(answer, "LastModifiedTime")
+    )
+
+
+def same_run(named_at: datetime | None, described_at: datetime | None) -> bool:
+    """Whether creation times name one run; one that is not known names whatever is described."""
+    if named_at is None or described_at is None:
+        return True
+    return abs(named_at - described_at) < _SAME_RUN_WITHIN

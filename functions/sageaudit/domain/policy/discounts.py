@@ -42,7 +42,7 @@ class Discounts(Struct, frozen=True):
         return bool(self.percent or self.rates or self.learnt)
 
 
-def parse(reader: TableReader, learnt: OwnRates | None = None) -> Discounts:
+def parse_discounts(reader: TableReader, learnt: OwnRates | None = None) -> Discounts:
     """Reads the policy's `[discounts]`. Raises BadPolicy naming the key."""
     percents, rates = reader.within("percent"), reader.within("rates")
     reader.take("own_rates", str, "")

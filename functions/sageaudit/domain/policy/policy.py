@@ -1,6 +1,7 @@
 """The policy of the users: mode, floor, accounts, owners, thresholds and exemptions.
 
-Unknown keys are refused, so that a typing mistake never switches a rule off unnoticed.
+Unknown keys are refused, so that a typing mistake never switches a rule off unnoticed. Findings
+accepted by the policy or by a tag stay visible but are in no total.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Any, Literal
@@ -16,12 +17,10 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from sageaudit.domain.bill.counterfactual import SeverityLimits
-from sageaudit.domain.bill.finding import Exemption, Severity
+from sageaudit.domain.bill.finding import Exemption, RuleName, Severity
 from sageaudit.domain.job.describe import TAGS, TagNames
 from sageaudit.domain.job.parts import Direction
-from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.policy import discounts, rule_choices, scope
-from sageaudit.domain.policy.discounts import Discounts
+from sageaudit.domain.policy.discounts import Discounts, parse_discounts
 from sageaudit.domain.policy.routes import (
     ChannelChoice,
     JobRouteFacts,
@@ -30,19 +29,32 @@ from sageaudit.domain.policy.routes import (
     parse_channels,
     parse_routes,
 )
-from sageaudit.domain.policy.rule_choices import Requirement
-from sageaudit.domain.policy.scope import DigestTimes, Members, Watching
+from sageaudit.domain.policy.rule_choices import (
+    Catalogue,
+    FamilyExemption,
+    Requirement,
+    RuleChoices,
+    Section,
+    parse_exemption,
+    parse_requirements,
+    parse_section,
+    rule_choices,
+    tags_may_accept,
+)
+from sageaudit.domain.policy.scope import (
+    DigestTimes,
+    Members,
+    Watching,
+    parse_digest,
+    parse_members,
+    parse_watch,
+    region_names,
+)
 from sageaudit.domain.policy.table_reader import (
-    HIGHEST,
-    Conditions,
     TableReader,
-    conditions,
-    is_number,
-    named,
 )
 from sageaudit.domain.prices.known_prices import OwnRates
 from sageaudit.domain.token_shapes import is_name
-from sageaudit.errors import BadPolicy
 from sageaudit.structs import replace
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
@@ -53,48 +65,10 @@ _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 Mode = Literal["tell", "observe"]
 """Whether audits are notified, or only stored."""
-Catalogue = Mapping[str, Mapping[str, str]]
-"""Each rule's name with its thresholds' keys and their units."""
-_SHARE, _WHOLE_PERCENT = "percent of ", 100
-_ID = re.compile(r"SA\d{3}\Z", re.IGNORECASE)
 
-
-class RuleChoices(Struct, frozen=True):
-    """`[rules]` and `[require]` of a policy, or of one of its sections."""
-
-    off: frozenset[str] = frozenset()
-    on: frozenset[str] = frozenset()
-    thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    severities: Mapping[str, Severity] = field(default_factory=dict)
-    require: Mapping[str, Requirement] = field(default_factory=dict)
-
-    def then(self, later: RuleChoices) -> RuleChoices:
-        """These choices overridden by a later section's; its `on` cancels an earlier `off`."""
-        rules = self.thresholds.keys() | later.thresholds.keys()
-        return RuleChoices(
-            off=(self.off | later.off) - later.on,
-            on=self.on | later.on,
-            thresholds={
-                rule: {**self.thresholds.get(rule, {}), **later.thresholds.get(rule, {})}
-                for rule in rules
-            },
-            severities={**self.severities, **later.severities},
-            require={**self.require, **later.require},
-        )
-
-
-class Section(Conditions, frozen=True):
-    """A `[[for]]` of a policy: choices for the jobs that match all of its conditions."""
-
-    rules: RuleChoices = RuleChoices()
-
-
-class FamilyExemption(Struct, frozen=True):
-    """Accepts the findings of `rule` in `family` (None: in all families)."""
-
-    rule: str
-    family: str | None
-    exemption: Exemption
+TAG = "sageaudit:ignore"
+"""`gpu-underused spot-not-used until=2027-01-31`: rule names separated by spaces, since tag values
+take no comma; the date is optional."""
 
 
 class Policy(Struct, frozen=True):
@@ -211,7 +185,7 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
     mode = reader.take("mode", str, "tell")
     if mode not in {"tell", "observe"}:
         raise reader.refusal("mode", f'is "tell" or "observe", not {mode!r}')
-    rules = _rule_choices(reader.within("rules"), known)
+    rules = rule_choices(reader.within("rules"), known)
     of_tags, channels = reader.within("tags"), parse_channels(reader.within("channels"))
     shown = _shown(of_tags)
     policy = Policy(
@@ -220,9 +194,9 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
         trial_floor_usd=reader.amount("trial_floor_usd", 20),
         dearer_percent=reader.amount("dearer_percent", 100, ""),
         dearer_floor_usd=reader.amount("dearer_floor_usd", 20),
-        digest=scope.parse(reader.within("digest")),
-        watch=scope.parse(reader.within("watch")),
-        members=scope.parse(reader.within("accounts"), scope.region_names(reader)),
+        digest=parse_digest(reader.within("digest")),
+        watch=parse_watch(reader.within("watch")),
+        members=parse_members(reader.within("accounts"), region_names(reader)),
         owner_tags=tuple(reader.strings("owner_tags", _without(_OWNER_TAGS, shown))),
         family_tag=reader.take("family_tag", str, None),
         mentions=_mentions(reader.within("mentions")),
@@ -230,72 +204,20 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
         rules_off=rules.off,
         rules_on=rules.on,
         severities=rules.severities,
-        require=rule_choices.parse(reader.within("require")),
+        require=parse_requirements(reader.within("require")),
         thresholds=rules.thresholds,
-        sections=tuple(_section(row, known) for row in reader.tables("for")),
+        sections=tuple(parse_section(row, known) for row in reader.tables("for")),
         objectives=_objectives(reader.within("objectives")),
         commitment_usd_per_hour=_commitment(reader.within("commitment")),
-        exemptions=tuple(_exemption(row, known) for row in reader.tables("exempt")),
-        tags_may_accept=_may_accept(of_tags, known),
+        exemptions=tuple(parse_exemption(row, known) for row in reader.tables("exempt")),
+        tags_may_accept=tags_may_accept(of_tags, known),
         tags_shown=shown,
-        discounts=discounts.parse(reader.within("discounts"), learnt),
+        discounts=parse_discounts(reader.within("discounts"), learnt),
         channels=channels,
         routes=parse_routes(reader, channels, known),
     )
     reader.done()
     return replace(policy, version=_digest(table, learnt))
-
-
-def _rule_choices(reader: TableReader, known: Catalogue) -> RuleChoices:
-    """Reads a table of rules. Raises BadPolicy naming a key that the catalogue does not have."""
-    off, on = reader.strings("off"), reader.strings("on")
-    for key, names in (("off", off), ("on", on)):
-        for name in names:
-            if name not in known:
-                raise reader.refusal(key, f"names {name!r}: {no_rule(name, known)}")
-    if both := sorted(set(off) & set(on)):
-        raise reader.refusal("on", f"names {both[0]!r}, and so does off")
-    thresholds: dict[str, dict[str, float]] = {}
-    severities: dict[str, Severity] = {}
-    for name in reader.rest():
-        if name not in known:
-            raise reader.refusal(name, f"cannot be set: {no_rule(name, known)}")
-        table = reader.within(name)
-        if "severity" in table.table:
-            severities[name] = _severity(table)
-        thresholds[name] = {key: _threshold(table, key, known[name]) for key in table.rest()}
-    return RuleChoices(
-        off=frozenset(off),
-        on=frozenset(on),
-        thresholds={name: values for name, values in thresholds.items() if values},
-        severities=severities,
-    )
-
-
-def no_rule(name: str, known: Catalogue) -> str:
-    """A sentence saying that no rule has this name, with a suggestion if one is close."""
-    if _ID.match(name):
-        return "a policy names a rule by its name, such as spot-not-used, not by its id"
-    return f"there is no such rule{did_you_mean(name, sorted(known))}"
-
-
-def _severity(table: TableReader) -> Severity:
-    try:
-        return Severity(table.take("severity", str, ""))
-    except ValueError as error:
-        raise table.refusal("severity", f"is not one of {', '.join(Severity)}") from error
-
-
-def _threshold(table: TableReader, key: str, units: Mapping[str, str]) -> float:
-    value = table.table[key]
-    if key not in units:
-        has = ", ".join(sorted({*units, "severity"}))
-        raise table.refusal(key, f"is no threshold of this rule; it has {has}")
-    if not is_number(value):
-        raise table.refusal(key, f"is not a number from 0 to {HIGHEST:,}")
-    if units[key].startswith(_SHARE) and value > _WHOLE_PERCENT:
-        raise table.refusal(key, f"is above 100: it is in {units[key]}")
-    return float(value)
 
 
 def _limits(reader: TableReader) -> SeverityLimits:
@@ -306,18 +228,6 @@ def _limits(reader: TableReader) -> SeverityLimits:
             raise reader.refusal("medium_usd", "is above severity.high_usd")
         raise reader.refusal("high_usd", "is below severity.medium_usd")
     return limits
-
-
-def _section(reader: TableReader, known: Catalogue) -> Section:
-    """One `[[for]]`."""
-    of_jobs, rules = conditions(reader), _rule_choices(reader.within("rules"), known)
-    rules = replace(rules, require=rule_choices.parse(reader.within("require")))
-    reader.done()
-    if of_jobs == Conditions():
-        raise BadPolicy(f"{named(reader.at)} needs family, tag or account", reader.at)
-    if rules == RuleChoices():
-        raise BadPolicy(f"{named(reader.at)} has no rules, and requires nothing", reader.at)
-    return Section(of_jobs.family, of_jobs.tag, of_jobs.account, rules)
 
 
 def _objectives(reader: TableReader) -> dict[str, Direction]:
@@ -359,31 +269,6 @@ def _without(tags: tuple[str, ...], shown: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(tag for tag in tags if tag.lower() not in {name.lower() for name in shown})
 
 
-def _may_accept(reader: TableReader, known: Catalogue) -> frozenset[str] | None:
-    """The rules of `tags.may_accept`; None where it is not set."""
-    names = reader.strings("may_accept")
-    reader.done()
-    for name in names:
-        if name not in known:
-            raise reader.refusal("may_accept", f"names {name!r}: {no_rule(name, known)}")
-    return frozenset(names) if "may_accept" in reader.table else None
-
-
-def _exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
-    rule, family = reader.take("rule", str, None), reader.take("family", str, None)
-    by, reason = reader.take("by", str, None), reader.take("reason", str, None)
-    until = reader.table.get("until")
-    reader.used.add("until")
-    reader.done()
-    if not rule or not by or not reason:
-        raise BadPolicy(f"{named(reader.at)} needs rule, by and reason", reader.at)
-    if rule not in known:
-        raise reader.refusal("rule", f"names {rule!r}: {no_rule(rule, known)}")
-    if until is not None and type(until) is not date:
-        raise reader.refusal("until", "is not a date such as 2027-01-31")
-    return FamilyExemption(rule, family, Exemption(by, until, reason))
-
-
 def _digest(table: Mapping[str, Any], learnt: OwnRates | None) -> str:
     """Names what audits are judged by: where messages go and when changes none."""
     judged_by = {key: value for key, value in table.items() if key not in _OF_MESSAGES}
@@ -391,3 +276,61 @@ def _digest(table: Mapping[str, Any], learnt: OwnRates | None) -> str:
     if learnt is not None:
         canonical += "".join(str(rate) for rate in learnt.rows)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+
+def exemptions(
+    policy: Policy, family: str, tags: Mapping[str, str], rules: Iterable[RuleName], today: date
+) -> tuple[dict[str, Exemption], list[str]]:
+    """The exemptions in force today, by rule, and a warning for what the tag may not or cannot say.
+
+    A tag is ignored for the rules that the policy does not let a tag accept.
+    """
+    known = {rule.name: rule for rule in rules}
+    in_force = {
+        row.rule: row.exemption
+        for row in policy.exemptions
+        if row.family in {None, family}
+        and (row.exemption.until is None or row.exemption.until >= today)
+    }
+    if TAG not in tags:
+        return in_force, []
+    words = tags[TAG].split()
+    names, until = [word for word in words if "=" not in word], None
+    try:
+        until = _until([word for word in words if "=" in word])
+    except ValueError:
+        names = []
+    if not names or not set(names) <= known.keys():
+        return in_force, [f"the tag {TAG} is ignored: it takes rule names, and until=YYYY-MM-DD"]
+    if until is not None and until < today:
+        return in_force, []
+    asked = [name for name in dict.fromkeys(names) if name not in in_force]
+    refused = [name for name in asked if not _may_accept(policy, known[name], known)]
+    accepted = Exemption("tag", until, f"tag {TAG}")
+    by_tag = {name: accepted for name in asked if name not in refused}
+    return in_force | by_tag, [_refusal(refused)] if refused else []
+
+
+def _may_accept(policy: Policy, rule: RuleName, known: Mapping[str, RuleName]) -> bool:
+    """As the policy says; else as the cards say of it and of all that it includes: whoever may tag
+    a job could hide what it lost.
+    """
+    if policy.tags_may_accept is not None:
+        return rule.name in policy.tags_may_accept
+    included = [known[name] for name in rule.subsumes if name in known]
+    return all(one.tag_accepts for one in (rule, *included))
+
+
+def _refusal(names: list[str]) -> str:
+    return (
+        f"the tag {TAG} is ignored for {', '.join(names)}: the policy does not let a job's own tag"
+        " accept that (tags.may_accept)"
+    )
+
+
+def _until(words: list[str]) -> date | None:
+    """The date, or None. ValueError for an invalid date, which must not exempt without end."""
+    if not words:
+        return None
+    [word] = words
+    return date.fromisoformat(word.removeprefix("until="))

@@ -26,7 +26,8 @@ SPOT_ROLE = "TrSpt"
 """A role that one public note of 2026-09 names and says to be billed at spot rates. No product of
 it was ever seen here; a bill with it says so, and no figure uses it."""
 _SERVICE = "AmazonSageMaker"
-_INSTANCES, _VOLUMES = "ML Instance", "Storage"
+_INSTANCES = "ML Instance"
+_VOLUMES = "Storage"
 _UNITS = {_INSTANCES: "Hrs", _VOLUMES: "GB-Mo"}
 _AMOUNT = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,12})?")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")

@@ -1,4 +1,7 @@
-"""What a request will cost: at most by its limit, and as a rule by its family's earlier runs."""
+"""What a request will cost, and what its family's runs were advised that it does not follow.
+
+It costs at most what its limit allows, and as a rule what its family's earlier runs did.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from statistics import median
 
 from msgspec import Struct
 
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.family_runs import like_runs
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
@@ -25,6 +30,9 @@ DEFAULT_LIMIT_S = 86_400
 """MaxRuntimeInSeconds where a training or processing request has none: one day (API reference)."""
 HOUR_S = Decimal(3600)
 _SEARCH = "HyperParameterTuningJobConfig"
+
+_UNSET = (None, False, "Off", 0, "")
+"""Values that a request may as well leave out."""
 
 
 class Basis(enum.StrEnum):
@@ -224,3 +232,49 @@ def last_seconds(job: Job, earlier: Sequence[AuditSummary], most: int) -> list[D
     newest = sorted(like_runs(job, earlier), key=lambda run: run.ended_at, reverse=True)
     known = (run.elapsed_s for run in newest)
     return [seconds for seconds in known if seconds is not None][:most]
+
+
+class Ignored(Struct, frozen=True):
+    """A finding of an earlier run, whose fix is not in the request. `runs`: in how many of the
+    audits that were read the same was found.
+    """
+
+    finding: FindingDocument
+    run: str
+    runs: int = 1
+
+    @property
+    def usd(self) -> Decimal | None:
+        """What the fix alone would have saved in that run; None without a figure."""
+        return self.finding["saving_alone_usd"]
+
+
+def ignored(request: Request, audits: Sequence[AuditDocument]) -> tuple[Ignored, ...]:
+    """Each rule's finding in the first of these audits with it, if its old values still stand."""
+    found: dict[str, Ignored | None] = {}
+    for audit in audits:
+        for finding in audit["findings"]:
+            name = finding["rule"]
+            if name not in found:
+                stands = _stands(finding) and _unchanged(request, finding["fix"])
+                found[name] = Ignored(finding, audit["job"]["name"]) if stands else None
+            elif (newest := found[name]) is not None:
+                found[name] = replace(newest, runs=newest.runs + 1)
+    return tuple(one for one in found.values() if one is not None)
+
+
+def _stands(finding: FindingDocument) -> bool:
+    marks = (finding["exempt"], finding["superseded_by"], finding["subsumed_by"])
+    return bool(finding["fix"]) and not any(marks)
+
+
+def _unchanged(request: Request, fix: Iterable[FixDocument]) -> bool:
+    """Whether each parameter of a fix has its old value in the request; not known is no answer."""
+    for parameter in fix:
+        value, old = request.value(parameter["parameter"]), parameter["old"]
+        if isinstance(value, NotKnown):
+            return False
+        same = value is not None and old is not None and str(value) == str(old)
+        if not (same or value == old or (value in _UNSET and old in _UNSET)):
+            return False
+    return True

@@ -26,9 +26,10 @@ _ALMOST = 1 - 1e-9
 """Less than any rounding of a product."""
 _LIMIT = 0.9
 """Of all vCPUs: Debugger's CPUBottleneck, and the rule of that name."""
-_CEILING_FROM, _CEILING_TO = 90.0, 101.0
-"""The P95 from which the sum of a host's GPUs lies at the ceiling of one GPU, and the value that it
-never exceeds then: 100% of one GPU, and up to 1% that an idle GPU reports."""
+_CEILING_FROM = 90.0
+"""The P95 from which the sum of a host's GPUs lies at the ceiling of one GPU."""
+_CEILING_TO = 101.0
+"""What that sum never exceeds then: 100% of one GPU, and up to 1% that an idle GPU reports."""
 
 
 class Need(Struct, frozen=True):

@@ -29,9 +29,12 @@ from sageaudit.domain.usage.series import (
 )
 from sageaudit.structs import replace
 
-_FILLS_OVER_S, _FILLS_BY, _RISES = 120, 0.3, 2
-"""A memory that becomes fuller by so many points (of 100) in two minutes, twice in a row, fills up:
-a single step is no loading, and the noise of idle hosts is smaller. Our choice."""
+_FILLS_OVER_S = 120
+"""A memory fills up if it becomes fuller within this time, several times in a row. Our choice."""
+_FILLS_BY = 0.3
+"""Points (of 100) by which it then becomes fuller: the noise of idle hosts is smaller."""
+_RISES = 2
+"""How often in a row: a single step is no loading."""
 
 
 def gpu_unrecorded(usage: Measurements) -> Missing | None:

@@ -1,15 +1,18 @@
-"""The report of an account: the headline, sums, a row for every job, the dearest jobs in detail."""
+"""The report of an account: the headline, the spend over time, sums, a row for every job, and the
+most expensive jobs in detail.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from decimal import Decimal
+from typing import Literal
 
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums, added
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.output.html.account import spend_over_time
 from sageaudit.output.html.contents import AccountReport, JobReport, SumsBy
 from sageaudit.output.html.front import first_screen
 from sageaudit.output.html.job import short_job
@@ -27,15 +30,21 @@ from sageaudit.output.html.markup import (
     Markup,
     Piece,
     bar_table,
+    data,
+    drawing,
+    figure,
     path,
+    percent,
     pieces_of,
+    plot,
     tag,
     waterfall,
 )
 from sageaudit.output.html.page import section, titled
-from sageaudit.output.text.amounts import of_document, of_rule, of_sums
+from sageaudit.output.text.amounts import TITLES, of_document, of_rule, of_sums
 from sageaudit.output.text.headline import account_headline, period_words
-from sageaudit.output.text.money import Figure
+from sageaudit.output.text.money import Figure, usd
+from sageaudit.output.text.words import counted
 
 _NAMES = 15
 """Rows of a table of sums; the others are one row, so that it adds up."""
@@ -48,6 +57,13 @@ _DETAILS = (
 )
 _ROLLUPS = "What {} cost is in the rows of its {}: rows add up."
 _OF_RULES = "Each dollar is counted once: where fixes overlap, by the rule that comes first."
+Step = Literal["day", "week", "month"]
+_HEIGHT = 190
+"""Pixels of the chart of the spend."""
+_MOST_DAYS = 45
+_MOST_WEEKS = 53
+_LABELS = 5
+_NICE = tuple(map(Decimal, ("1", "1.5", "2", "3", "4", "5", "6", "8", "10")))
 
 
 def account_body(report: AccountReport) -> Iterator[Child]:
@@ -55,7 +71,7 @@ def account_body(report: AccountReport) -> Iterator[Child]:
     total = report.total
     yield first_screen(report)
     if total.jobs:
-        spend = spend_over_time(report.days, report.since, report.until)
+        spend = _spend_over_time(report.days, report.since, report.until)
         yield section("Spend over time", spend)
     yield section("From spend to what was needed", _waterfall(total))
     yield section("By rule", _rules(report), note=_OF_RULES)
@@ -186,3 +202,100 @@ def _detail(number: int, head: AuditSummary, detail: JobReport) -> Markup:
         "summary", tag("h3", tag("bdi", head.job)), tag("span", f"{found.waste}{cost}", class_="n")
     )
     return tag("details", summary, short_job(detail), id=f"j{number}", class_="job")
+
+
+def _spend_over_time(days: Mapping[date, Sums], since: date, until: date) -> Markup:
+    """The chart with its table; days up to 45 of them, weeks up to a year, else months.
+
+    It begins with the first day and ends with the last day on which a job ended.
+    """
+    since, until = max(since, min(days, default=since)), min(until, max(days, default=until))
+    step = _step(since, until)
+    begins = list(_begins(since, until, step))
+    sums = {begin: Sums() for begin in begins}
+    for day, of_day in days.items():
+        sums[_begin(day, step)] += of_day
+    top = _ceiling(max((one.total_usd for one in sums.values()), default=Decimal(0)))
+    bars = [_bar(at, len(begins), pair, top, step) for at, pair in enumerate(sums.items())]
+    label = f"Spend by {step} from {since} to {until}, with its avoidable and lost part"
+    grid = [tag("line", x1=0, x2="100%", y1=y, y2=y, class_="grid") for y in (1, _HEIGHT // 2)]
+    svg = drawing(label, _HEIGHT, grid, bars)
+    names = [_named(begin, step) for begin in begins]
+    rows = (
+        (name, f"{one.jobs:,}", *map(str, of_sums(one)[:3]))
+        for name, one in zip(names, sums.values(), strict=True)
+    )
+    return figure(
+        (f"Spend by {step} ", _legend()),
+        plot((_axis(top), _axis(top / 2), "$0"), _some(names), svg),
+        data((step.capitalize(), "Jobs", *TITLES[:3]), rows, f"spend by {step}"),
+    )
+
+
+def _step(since: date, until: date) -> Step:
+    days = (until - since).days + 1
+    return "day" if days <= _MOST_DAYS else "week" if days <= _MOST_WEEKS * 7 else "month"
+
+
+def _begin(day: date, step: Step) -> date:
+    """The day on which a week (from Monday) or a month begins."""
+    if step == "week":
+        return day - timedelta(days=day.weekday())
+    return day.replace(day=1) if step == "month" else day
+
+
+def _begins(since: date, until: date, step: Step) -> Iterator[date]:
+    begin = _begin(since, step)
+    while begin <= until:
+        yield begin
+        begin = _begin(begin + timedelta(days={"day": 1, "week": 7, "month": 31}[step]), step)
+
+
+def _bar(at: int, count: int, pair: tuple[date, Sums], top: Decimal, step: Step) -> Markup:
+    begin, sums = pair
+    width = 100 / count
+    place = {"x": f"{at * width + width * 0.1:.2f}%", "width": f"{width * 0.8:.2f}%"}
+    rects, bottom = [], Decimal(_HEIGHT)
+    for piece in pieces_of(sums):
+        if piece.usd > 0 and top > 0:
+            height = Decimal(percent(piece.usd, top)) * _HEIGHT / 100
+            bottom -= height
+            drawn = {"y": float(bottom), "height": float(height)}
+            rects.append(tag("rect", **place, **drawn, class_=piece.kind))
+    spend, avoidable, lost, *_ = of_sums(sums)
+    title = f"{_named(begin, step)}: {spend} of {counted(sums.jobs, 'job')}"
+    return tag("g", tag("title", f"{title}, {avoidable} avoidable, {lost} lost"), rects)
+
+
+def _legend() -> Markup:
+    return tag(
+        "span", (tag("span", tag("i", class_=kind), word) for word, kind in _KINDS), class_="legend"
+    )
+
+
+_KINDS = (("needed or not judged", "spent"), ("avoidable", "avoidable"), ("lost", "lost"))
+
+
+def _ceiling(amount: Decimal) -> Decimal:
+    """The end of the axis: a round number not far above the amount."""
+    if amount <= 0:
+        return Decimal(0)
+    power = Decimal(1).scaleb(amount.adjusted())
+    return next(power * nice for nice in _NICE if power * nice >= amount)
+
+
+def _axis(amount: Decimal) -> str:
+    return usd(amount).removesuffix(".00")
+
+
+def _named(begin: date, step: Step) -> str:
+    if step == "month":
+        return f"{begin:%b %Y}"
+    return f"{'week of ' if step == 'week' else ''}{begin.day} {begin:%b}"
+
+
+def _some(names: list[str]) -> list[str]:
+    """The first, the last and some between them."""
+    if len(names) <= _LABELS:
+        return names
+    return [names[(len(names) - 1) * at // (_LABELS - 1)] for at in range(_LABELS)]

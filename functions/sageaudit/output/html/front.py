@@ -41,9 +41,11 @@ from sageaudit.output.text.words import counted
 from sageaudit.structs import replace
 
 _CHANGES = 10
-_MONTH_DAYS, _LEAST_DAYS = 30, 7
+_MONTH_DAYS = 30
+_LEAST_DAYS = 7
 """One run, fewer days than a week, and less than a dollar say nothing about a month."""
-_ZERO, _CENT = Decimal(0), Decimal("0.01")
+_ZERO = Decimal(0)
+_CENT = Decimal("0.01")
 _NO_SUM = "not in the totals"
 _ADVISED = (
     "By the runs of 180 days. 30 days: the avoidable and lost dollars of what nobody followed yet."

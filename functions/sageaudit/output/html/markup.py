@@ -2,6 +2,10 @@
 
 Only `tag` and `join` make Markup of a name, a tag or a failure message, so that none of them can
 become an element. An attribute that could run or load something is refused.
+
+Charts and tables are built of them: a caption, a drawing, the table of what it shows, tables with a
+bar a row. A drawing places things in percents of its width and in pixels of its height, so that it
+fits any screen while its texts keep their size.
 """
 
 from __future__ import annotations
@@ -11,7 +15,12 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TypeAlias
 
+from msgspec import Struct
+
+from sageaudit.domain.audit.sums import Sums
+from sageaudit.output.text.money import Figure, share
 from sageaudit.output.text.untrusted import html
+from sageaudit.structs import replace
 
 
 class Markup(str):
@@ -29,6 +38,8 @@ _VOID = frozenset({"br", "col", "input", "link", "meta", "wbr"})
 _NAMES = {"class_": "class", "for_": "for"}
 _LOADS = frozenset({"src", "srcset", "action", "formaction", "background", "poster", "data"})
 _ADDRESSES = ("#", "https://", "data:,")
+_NOTHING = "$0.00"
+_CENT = Decimal("0.01")
 
 
 def tag(name: str, /, *children: Child, **attributes: Value) -> Markup:
@@ -94,3 +105,156 @@ def _attribute(key: str, value: Value) -> str:
 def _number(value: float) -> str:
     """At most two decimals: a hundredth of a pixel or of a percent."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def figure(caption: Child, *parts: Child, note: Child = None) -> Markup:
+    """A chart with its caption above and a note below."""
+    below = tag("p", note, class_="note") if note else None
+    return tag("figure", tag("figcaption", caption), *parts, below)
+
+
+def drawing(label: str, height: int, *parts: Child, class_: str = "chart") -> Markup:
+    """An SVG that is as wide as its place; `label` says what it shows to those who cannot see."""
+    return tag(
+        "svg", *parts, class_=class_, width="100%", height=height, role="img", aria_label=label
+    )
+
+
+def plot(axis: Sequence[str], below: Sequence[str], svg: Child) -> Markup:
+    """A drawing with the values of its vertical axis, top to bottom, and what stands below it."""
+    marks = tag("div", (tag("span", mark) for mark in axis), class_="y", aria_hidden="true")
+    ends = tag("div", (tag("span", mark) for mark in below), class_="x", aria_hidden="true")
+    return tag("div", marks, svg, ends, class_="plot")
+
+
+def data(titles: Sequence[str], rows: Iterable[Sequence[Child]], label: str) -> Markup:
+    """The numbers behind a chart, folded away; all columns but the first are numbers."""
+    folded = table(titles, rows, label, numbers=titles[1:])
+    return tag("details", tag("summary", f"Data: {label}"), folded, class_="data")
+
+
+def table(
+    titles: Sequence[str],
+    rows: Iterable[Sequence[Child]],
+    label: str,
+    *,
+    numbers: Sequence[str],
+    foot: Sequence[Child] = (),
+) -> Markup:
+    """A table that scrolls inside its place where it is too wide; the first cell names the row.
+
+    The columns of `numbers` are aligned right.
+    """
+    kinds = ["n" if title in numbers else None for title in titles]
+
+    def cells(row: Sequence[Child]) -> Markup:
+        first, *others = zip(row, kinds, strict=True)
+        name = tag("th", first[0], scope="row", class_=first[1])
+        return join([name, *(tag("td", cell, class_=kind) for cell, kind in others)])
+
+    heads = (
+        tag("th", title, scope="col", class_=kind)
+        for title, kind in zip(titles, kinds, strict=True)
+    )
+    body = (tag("tr", cells(row)) for row in rows)
+    last = tag("tfoot", tag("tr", cells(foot))) if foot else None
+    whole = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), last)
+    return join(scrolling(label, whole))
+
+
+def scrolling(label: str, *children: Child) -> tuple[Child, ...]:
+    """A place that scrolls sideways by itself, with the keyboard too."""
+    return around("div", *children, class_="scroll", role="group", tabindex=0, aria_label=label)
+
+
+class Piece(Struct, frozen=True):
+    """A part of a bar in USD, and the class that colours it."""
+
+    usd: Decimal
+    kind: str
+
+
+class BarRow(Struct, frozen=True):
+    """A name, its bar from `start_usd` on, and its other cells."""
+
+    name: Child
+    pieces: Sequence[Piece]
+    cells: Sequence[Child]
+    start_usd: Decimal = Decimal(0)
+    strong: bool = False
+
+
+def pieces_of(sums: Sums) -> tuple[Piece, Piece, Piece]:
+    """Spend in its parts, each at least 0: lost, avoidable, and the rest."""
+    wasted = min(sums.waste_usd, sums.total_usd)
+    lost = min(sums.lost_usd, wasted)
+    rest = sums.total_usd - wasted
+    return Piece(lost, "lost"), Piece(wasted - lost, "avoidable"), Piece(rest, "spent")
+
+
+def bar_table(label: str, titles: Sequence[str], rows: Sequence[BarRow]) -> Markup:
+    """`titles`: of the name's column, then of the cells; the bar stands after them."""
+    most = max((_end(row) for row in rows), default=Decimal(0))
+    first, *others = titles
+    heads = [
+        tag("th", first, scope="col"),
+        *(tag("th", title, scope="col", class_="n") for title in others),
+        tag("td", class_="bar"),
+    ]
+    body = (_row(row, most) for row in rows)
+    whole = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), class_="bars")
+    return join(scrolling(label, whole))
+
+
+def waterfall(
+    label: str, whole: tuple[str, Figure], steps: Iterable[tuple[Child, Figure, str]], rest: str
+) -> Markup:
+    """From the whole down to what was needed: each step is (name, dollars, class).
+
+    A step of a fix that costs something adds to what is left.
+    """
+    name, spend = whole
+    total = left = spend.most or Decimal(0)
+    rows = [BarRow(name, (Piece(total, "spent"),), (str(spend), ""), strong=True)]
+    for step, found, kind in steps:
+        amount = found.usd or Decimal(0)
+        left -= amount
+        size = replace(found, usd=abs(amount))
+        shown = str(size).replace("$", "−$") if amount >= _CENT else str(size)
+        part = share(amount, total) if total and amount > 0 else ""
+        low = min(left, left + amount)
+        rows.append(BarRow(step, (Piece(abs(amount), kind),), (shown, part), start_usd=low))
+    needed = replace(spend, usd=left, most_usd=None)
+    part = share(left, total) if total and left >= 0 else ""
+    rows.append(BarRow(rest, (Piece(left, "needed"),), (str(needed), part), strong=True))
+    return bar_table(label, ("Step", "USD", "of the cost"), rows)
+
+
+def _end(row: BarRow) -> Decimal:
+    return row.start_usd + sum((piece.usd for piece in row.pieces), Decimal(0))
+
+
+def _row(row: BarRow, most: Decimal) -> Markup:
+    cells = (tag("td", cell, class_="n z" if cell == _NOTHING else "n") for cell in row.cells)
+    return tag(
+        "tr",
+        tag("th", row.name, scope="row"),
+        join(cells),
+        tag("td", _bar(row, most), class_="bar"),
+        class_="strong" if row.strong else None,
+    )
+
+
+def _bar(row: BarRow, most: Decimal) -> Markup | None:
+    at, rects = row.start_usd, []
+    for piece in row.pieces:
+        if piece.usd > 0 and most > 0:
+            place = {"x": f"{percent(at, most)}%", "width": f"{percent(piece.usd, most)}%"}
+            rects.append(tag("rect", **place, height=14, class_=piece.kind))
+            at += piece.usd
+    return tag("svg", rects, width="100%", height=14, aria_hidden="true") if rects else None
+
+
+def percent(part: Decimal, whole: Decimal) -> str:
+    """A share of the width to a hundredth of a percent; the least part is still seen."""
+    return f"{max(round(float(part / whole) * 100, 2), 0):g}"

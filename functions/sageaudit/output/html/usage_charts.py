@@ -28,8 +28,10 @@ _TITLES = {
     Metric.DISK: "Disk, % of a host's volume",
 }
 """In the order in which they are shown."""
-_HEIGHT, _SHORT_HEIGHT = 130, 60
-_POINTS, _SHORT_POINTS = 360, 72
+_HEIGHT = 130
+_SHORT_HEIGHT = 60
+_POINTS = 360
+_SHORT_POINTS = 72
 _HOSTS = 6
 """Lines in one chart (classes h0 to h5); of more hosts, their mean and their range are drawn."""
 _WHOLE = 100.0

@@ -21,7 +21,8 @@ from rich.text import Text
 from sageaudit.output.text.untrusted import DOTS, middle, terminal
 from sageaudit.structs import replace
 
-_GAP, _LEAST = 2, 10
+_GAP = 2
+_LEAST = 10
 _LINE_ENDS = re.compile(r" +$", re.MULTILINE)
 
 

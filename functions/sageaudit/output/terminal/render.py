@@ -13,22 +13,30 @@ from rich.text import Text
 from sageaudit.domain.alert.audit_figures import counted_findings
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument, PhaseDocument
+from sageaudit.domain.audit.finding_document import FixDocument, stands
+from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.job.job import duration
-from sageaudit.output.terminal import render
 from sageaudit.output.terminal.layout import heading, line, plain_table
 from sageaudit.output.text import notes
 from sageaudit.output.text.amounts import IDLE_LABEL, idle_sentence, of_document
+from sageaudit.output.text.finding import FindingParts, findings_of
+from sageaudit.output.text.fix_code import Dialect, fix_text
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import middle, terminal
-from sageaudit.output.text.words import capitalised
+from sageaudit.output.text.words import GUIDES_TITLE, NO_GUIDES, assignment, before, capitalised
 from sageaudit.structs import replace
 
 _REASONS = "--output json shows why"
 _STATUS_STYLES = {"Completed": "green", "Failed": "bold red", "Stopped": "yellow"}
-_PHASES, _CHILDREN = 24, 20
+_STYLES = ("dim", "cyan", "bold yellow", "bold red")
+"""By `Severity.rank`, the least severe first."""
+_PHASES = 24
+_CHILDREN = 20
 _BAR = {"narrow": 12, "wide": 32}
-_WIDE, _ROOMY = 100, 80
+_WIDE = 100
+_ROOMY = 80
 _NAME = 40
 _CHILD_COLUMNS = ("Job", "Status", "Spend", "Avoidable", "Lost", "Top finding")
 _MONEY = {"Spend", "Avoidable", "Lost"}
@@ -51,7 +59,7 @@ def render(document: AuditDocument, console: Console) -> None:
     _part(console, notes.children_title(document), _children(document, console))
     if document["findings"]:
         heading(console, "Findings")
-        render.show(document, console)
+        _findings(document, console)
     _unjudged(document, console)
 
 
@@ -217,3 +225,76 @@ def _cells(part: Decimal, whole: Decimal, console: Console) -> int:
     if whole <= 0 or part <= 0:
         return 0
     return max(1, int((part / whole * room).to_integral_value()))
+
+
+def _findings(document: AuditDocument, console: Console) -> None:
+    """Prints the findings: those counted in the totals first, by saving."""
+    findings, repeated = findings_of(document)
+    for position, finding in enumerate(findings):
+        if position:
+            console.print()
+        show_finding(finding, console)
+    if repeated:
+        if findings:
+            console.print()
+        console.print(_block(Text(terminal(repeated), "dim"), 2))
+
+
+def show_finding(finding: FindingParts, console: Console) -> None:
+    """Prints one; of a finding that is set aside no more than the summary and the reason."""
+    style = "dim" if finding.set_aside else _STYLES[Severity(finding.severity).rank]
+    dollars = f"  {finding.dollars}" if finding.dollars else ""
+    card = terminal(f"x{dollars}  {finding.rule} ({finding.id}, {finding.confidence})")[1:]
+    console.print(_block(Text.assemble((finding.severity.upper(), style), card), 2))
+    console.print(_block(Text(terminal(finding.summary)), 4))
+    if finding.set_aside:
+        console.print(_block(Text(terminal(finding.set_aside), "dim"), 4))
+        return
+    if finding.caveat:
+        caveat = Text.assemble(("Caveat: ", "yellow"), terminal(finding.caveat))
+        console.print(_block(caveat, 4))
+    for title, way in finding.ways:
+        console.print(_block(Text(terminal(title), "bold"), 4))
+        for fix in way:
+            _show_fix(fix, console)
+
+
+def _show_fix(fix: FixDocument, console: Console) -> None:
+    """Prints a line to paste without line breaks: only the terminal may wrap it."""
+    pasted = Text.assemble(
+        "      ", (terminal(assignment(fix)), "green"), (f"  # {terminal(before(fix))}", "dim")
+    )
+    console.print(pasted, soft_wrap=True)
+
+
+def _block(text: Text, indent: int) -> Padding:
+    return Padding(text, (0, 0, 0, indent), expand=False)
+
+
+def show_code(document: AuditDocument, console: Console, dialect: Dialect) -> None:
+    """Prints the fix of each finding in force, at the left margin and without line breaks."""
+    fixed = [finding for finding in document["findings"] if stands(finding) and finding["fix"]]
+    console.print()
+    console.print(Text(f"Fixes as {dialect}" if fixed else "No fix to print", "bold"))
+    for finding in fixed:
+        console.print()
+        counted = Bucket(finding["bucket"]).counted
+        trial = "" if counted else ", a possible saving: not in the totals"
+        console.print(Text(terminal(f"{finding['rule']} ({finding['id']}{trial})"), "cyan"))
+        for row in fix_text(document["job"]["kind"], finding["fix"], dialect).split("\n"):
+            words = row.lstrip(" ")
+            margin = " " * (len(row) - len(words))
+            console.print(Text(margin + terminal(words)), soft_wrap=True)
+
+
+def show_guides(guides: Sequence[GuideDocument], console: Console) -> None:
+    """Prints them; only the terminal may wrap an address."""
+    heading(console, GUIDES_TITLE)
+    if not guides:
+        line(console, NO_GUIDES, "dim", indent=2)
+    for position, guide in enumerate(guides):
+        if position:
+            console.print()
+        line(console, guide["name"], "cyan", indent=2)
+        line(console, guide["says"], indent=4)
+        console.print(Text(f"    {terminal(guide['source'])}", "dim"), soft_wrap=True)

@@ -1,23 +1,24 @@
-"""The card of an alert: the headline, why, what to do, and how to hear less of it.
+"""The messages about one audit: the card of an alert, and the line about a job that ended.
 
-The numbers of the evidence stand in the full audit.
+A card has the headline, why, what to do, and how to hear less of it. A line, for channels that get
+one about each job, has what the job cost and wasted, and what to change first. The numbers of the
+evidence stand in the full audit.
 """
 
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Iterator, Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from collections.abc import Iterator
 
-from sageaudit.domain.alert.alert import FIRST, AlertDecision
+from sageaudit.domain.alert.alert import AlertDecision
 from sageaudit.domain.alert.audit_figures import MessageAudit, for_chat, is_regression
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.bill_document import gaps
-from sageaudit.domain.audit.document import JobDocument
+from sageaudit.domain.audit.document import AuditDocument, JobDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, Worth
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.output.text.amounts import of_document
+from sageaudit.output.text.amounts import idle_headline, of_document
 from sageaudit.output.text.card import (
     CODE,
     FAMILY,
@@ -30,50 +31,52 @@ from sageaudit.output.text.card import (
     short_name,
     short_path,
     subject_name,
+    text_attributes,
 )
-from sageaudit.output.text.finding import saving
-from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace, links
+from sageaudit.output.text.finding import LOOK_AT_IT, SENTENCE_END, saving, short_caveat, step_words
+from sageaudit.output.text.links import HistoryPlace, links
 from sageaudit.output.text.money import NEAREST, Figure
 from sageaudit.output.text.reason import message_headline, other_steps_words, since_last_alert
 from sageaudit.output.text.untrusted import DOTS, middle, private
-from sageaudit.output.text.words import assignment, capitalised, counted, setting
+from sageaudit.output.text.words import assignment, capitalised, counted
 
-_SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
-_CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
 _ASIDE = re.compile(r" \([^()]*\)")
 _OPEN = re.compile(r"<.*")
 _IN_ASIDE = re.compile(r"[:,;] [^()]*(?=\))")
-_INSTANCES = re.compile(r"(\d+) x (\S+)")
-_COUNTED_AS = re.compile(r"\bcounted as (up to )?(\d+(?:\.\d+)?) times as long", re.IGNORECASE)
-_TAKES = re.compile(r"\bt(?:akes?|ook) (up to )?(\d+(?:\.\d+)?) times as long\b(?! as)")
-_TENTH = Decimal("0.1")
-_ACCOUNT, _REGION, _CLAUSE, _SHORT = 12, 20, 60, 24
-_FIXES, _FEW = 3, 3
-LOOK_AT_CHANGES = "look at what changed"
+
+_ACCOUNT = 12
+_REGION = 20
+_REASON = 120
+"""Characters of an account, a region, and why a job could not be judged."""
+_FIXES = 3
+"""Parameters that a card names."""
+_FEW_ROWS = 3
+"""From more rows on, the reason loses what is in brackets."""
+_NOTHING_TO_CHANGE = "nothing to change"
+_LOOK_AT_CHANGES = "look at what changed"
 """What to do about a run that cost more than comparable runs."""
 
 
-def card_of(
-    audit: MessageAudit, decision: AlertDecision = FIRST, place: HistoryPlace = OWN_HISTORY
-) -> MessageCard:
-    """The card of an audit, about the advice that its message is due for. `place`: the history
-    that its commands ask.
+def card_of(audit: MessageAudit, decision: AlertDecision, place: HistoryPlace) -> MessageCard:
+    """The card of an audit, about the advice that its message is due for.
+
+    `decision` has its details (`with_details`). `place`: the history that the commands ask.
     """
     job, findings = audit.job, _findings(audit, decision)
     top = findings[0] if findings else None
     why, step, caveat = _found(top)
     steps = other_steps_words(decision.other_steps)
-    monthly = decision.month is not None and not decision.is_of_run_alone
+    monthly = not decision.is_of_run_alone
     name = subject_name(job["family"]) if monthly else short_name(job["family"])
     card = MessageCard(
         headline=message_headline(name, audit, decision),
-        step="" if decision.is_correction else _step(audit, top, step, decision),
+        step=_step(audit, top, decision),
         lines=(
             *(CardLine(text, label) for label, text in since_last_alert(audit, decision)),
             *(_step_name(job["family"]) if monthly else ()),
             *([CardLine(private(why), "Why")] if why else []),
             *_to_do(audit, top, step, decision),
-            *_cost(audit, top, decision),
+            *([] if decision.spike or top else [_cost(audit)]),
             *([CardLine(private(caveat), "Caveat")] if caveat else []),
             *_not_counted(audit, top),
             *([CardLine(steps, "Other steps")] if steps else []),
@@ -98,73 +101,27 @@ def _findings(audit: MessageAudit, decision: AlertDecision) -> list[FindingDocum
     return sorted(found, key=lambda one: rule is not None and one["rule"] != rule)
 
 
+def _step(audit: MessageAudit, top: FindingDocument | None, decision: AlertDecision) -> str:
+    """What to do, in a few words; of a correction nothing."""
+    if decision.is_correction:
+        return ""
+    if decision.spike:
+        return _LOOK_AT_CHANGES
+    trial = decision.worth is Worth.TRIAL
+    return step_words(top, audit.job["instances"], trial=trial) if top else LOOK_AT_IT
+
+
 def _found(finding: FindingDocument | None) -> tuple[str, str, str]:
     """Why, the first step where nothing is to be set, and a caveat, of a finding."""
     if finding is None:
         return "", "", ""
-    first, *rest = _SENTENCE_END.split(finding["summary"])
+    first, *rest = SENTENCE_END.split(finding["summary"])
     # what a dear run cost stands in the first line
     why = " ".join(rest) if rest and is_regression(finding) else first
     for longer in (_IN_ASIDE, _ASIDE):
-        why = why if rows(why) <= _FEW else longer.sub("", why)
-    caveat = "" if is_regression(finding) else _caveat(finding["caution"] or "")
+        why = why if rows(why) <= _FEW_ROWS else longer.sub("", why)
+    caveat = "" if is_regression(finding) else short_caveat(finding)
     return why, finding.get("first_step") or "", caveat
-
-
-def _caveat(caution: str) -> str:
-    """What would stop a reader: that the run takes longer, or else the first sentence."""
-    if takes := _COUNTED_AS.search(caution) or _TAKES.search(caution):
-        times = Decimal(takes[2]).quantize(_TENTH, ROUND_HALF_UP)
-        if times > 1:
-            return f"it runs {takes[1] or ''}{times} times as long"
-    return _SENTENCE_END.split(caution)[0]
-
-
-def _step(
-    audit: MessageAudit, top: FindingDocument | None, step: str, decision: AlertDecision
-) -> str:
-    """What to do, in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`."""
-    if decision.spike:
-        return LOOK_AT_CHANGES
-    if top and top["fix"] and not step:
-        return _change(top["fix"], audit, trial=decision.worth is Worth.TRIAL)
-    return _few_words(step)
-
-
-def step_words(audit: MessageAudit, finding: FindingDocument, *, trial: bool = False) -> str:
-    """What one finding says to do, in a few words."""
-    step = finding.get("first_step") or ""
-    if finding["fix"] and not step:
-        return _change(finding["fix"], audit, trial=trial)
-    return _few_words(private(step))
-
-
-def _few_words(step: str) -> str:
-    """The first clause of a step, which begins in lower case."""
-    if not step:
-        return "look at it"
-    clause = textwrap.shorten(_CLAUSE_END.split(step)[0], _CLAUSE, placeholder=f" {DOTS}")
-    first, _, rest = clause.partition(" ")
-    return clause if first[1:] != first[1:].lower() else f"{first.lower()} {rest}".strip()
-
-
-def _change(fix: Sequence[FixDocument], audit: MessageAudit, *, trial: bool) -> str:
-    new = {one["parameter"].rpartition(".")[2]: one["new"] for one in fix}
-    now = _INSTANCES.fullmatch(audit.job["instances"] or "")
-    count, kind = new.get("InstanceCount"), new.get("InstanceType")
-    if kind or (count and now):
-        verb, many = "try" if trial else "use", count or (now[1] if now else "")
-        whole = kind or (now[2] if now else "")
-        return f"{verb} {many} x {whole}" if many else f"{verb} {whole}"
-    main = next((one for one in fix if one["old"] is not None), fix[0])
-    path = private(main["parameter"])
-    name = middle(path if len(path) <= _SHORT else path.rpartition(".")[2], _CLAUSE)
-    if main["new"] is None:
-        return f"remove {name}"
-    value = setting(main["new"]).strip('"')
-    if len(value) > _SHORT or "<" in value:
-        return f"{'try' if trial else 'set'} {name}"
-    return f"try {name} = {value}" if trial else f"set {name} to {value}"
 
 
 def _to_do(
@@ -238,13 +195,9 @@ def _spend(audit: MessageAudit) -> str:
     return "an unknown amount" if spend.usd is None else str(spend)
 
 
-def _cost(
-    audit: MessageAudit, top: FindingDocument | None, decision: AlertDecision
-) -> Iterator[CardLine]:
-    """The run's cost, where neither the first line nor what following saves has it."""
-    if decision.spike or top:
-        return
-    yield CardLine(capitalised(f"{_run_words(audit)} cost {_spend(audit)}"), spare=1)
+def _cost(audit: MessageAudit) -> CardLine:
+    """The run's cost, if neither the first line nor what following saves has it."""
+    return CardLine(capitalised(f"{_run_words(audit)} cost {_spend(audit)}"), spare=1)
 
 
 def _not_counted(audit: MessageAudit, top: FindingDocument | None) -> Iterator[CardLine]:
@@ -259,7 +212,7 @@ def _not_counted(audit: MessageAudit, top: FindingDocument | None) -> Iterator[C
         and saving(one).most
     ]
     if document["not_judged"]:
-        rest.insert(0, _SENTENCE_END.split(document["not_judged"][0])[0].rstrip("."))
+        rest.insert(0, SENTENCE_END.split(document["not_judged"][0])[0].rstrip("."))
     if not document["audit"]["settled"]:
         rest.insert(0, "what came late, it is judged again")
     rest += gaps(audit.bill)
@@ -285,3 +238,71 @@ def _more(name: str, decision: AlertDecision, place: HistoryPlace) -> Iterator[C
     if decision.advice and not decision.spike:
         snooze = place.command("advice", "snooze", decision.advice.id)
         yield CardLine(snooze, "Snooze 30 days", code=True)
+
+
+def job_line(audit: MessageAudit, children: int | None = None) -> MessageCard:
+    """`train-bert-0412 completed: $4.55, $2.04 avoidable: use 1 x ml.g4dn.xlarge`.
+
+    `children`: how many jobs the cost of a roll-up sums; None of any other job.
+    """
+    document, job, attributes = audit.document, audit.job, attributes_of(audit)
+    attributes |= text_attributes({"message_kind": "job"})
+    subject = f"{job['name']} {job['status'].lower()}"
+    if document["unauditable"] is not None:
+        step = _reason(document["unauditable"])
+        return MessageCard(f"{subject}: could not be audited", step, attributes=attributes)
+    words = [*_children(audit, children), _cost_words(audit)]
+    step = _line_step(audit)
+    words += [*_waste(audit)] or ([] if step else [_nothing(document)])
+    return MessageCard(f"{subject}: {', '.join(words)}", step, attributes=attributes)
+
+
+def _children(audit: MessageAudit, number: int | None) -> Iterator[str]:
+    rollup = JobKind(audit.job["kind"]).row.rollup
+    if rollup is not None and number is not None:
+        yield counted(number, "trial" if rollup.is_search else rollup.child)
+
+
+def _cost_words(audit: MessageAudit) -> str:
+    if audit.bill["basis"] == "prepaid":
+        return "prepaid capacity"
+    spend = of_document(audit.document).spend
+    return "cost unknown" if spend.usd is None else str(spend)
+
+
+def _waste(audit: MessageAudit) -> Iterator[str]:
+    """What was avoidable, lost, worth a trial or idle; nothing for what is none of these."""
+    found, bill = of_document(audit.document), audit.bill
+    for figure, word in ((found.avoidable, "avoidable"), (found.lost, "lost")):
+        if figure.most:
+            all_of_it = figure.usd == bill["total_usd"] and not gaps(bill)
+            yield f"all {word}" if all_of_it else f"{figure} {word}"
+    counts = found.avoidable.most or found.lost.most
+    trials = () if counts else audit.trials
+    if trials and saving(trials[0]).most:
+        yield f"may save {saving(trials[0])}"
+    if audit.shows_idle:
+        yield idle_headline(audit.document)
+
+
+def _line_step(audit: MessageAudit) -> str:
+    """What to do first; empty where the audit names nothing."""
+    if audit.own:
+        return step_words(audit.own[0], audit.job["instances"])
+    if audit.trials:
+        return step_words(audit.trials[0], audit.job["instances"], trial=True)
+    return _LOOK_AT_CHANGES if audit.regressions else ""
+
+
+def _nothing(document: AuditDocument) -> str:
+    """Why there is nothing to change."""
+    if document["judged"] != Judged.NO:
+        partly = document["judged"] == Judged.PARTLY
+        return f"{_NOTHING_TO_CHANGE}, but judged in part" if partly else _NOTHING_TO_CHANGE
+    reason = _reason(next(iter(document["not_judged"]), "not judged"))
+    return f"{reason[:1].lower()}{reason[1:]}"
+
+
+def _reason(text: str) -> str:
+    """The first sentence of why it could not be judged."""
+    return middle(private(text).split(". ", 1)[0].rstrip("."), _REASON)

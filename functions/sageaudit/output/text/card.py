@@ -1,40 +1,53 @@
-"""What a card is, how it fits a phone, the card of what was held in an hour, and the attributes by
-which subscriptions to a topic filter messages.
+"""What a message is: a card that fits a phone, and the notice that carries it to `deliver`.
 
-It has at most `ROWS` rows of `WIDTH` characters, as on a phone. The texts contain names and reasons
-as they came: each channel must pass them through a function of `untrusted` before it shows them.
+Beside them: the card of what was held in an hour, and the attributes by which subscriptions to a
+topic filter messages. A card has at most `ROWS` rows of `WIDTH` characters, as on a phone. Its
+texts contain names and reasons as they came: each channel must pass them through a function of
+`untrusted` before it shows them. A notice is one JSON object with one channel's payload, the SQS
+message from `notify` to `deliver`.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from msgspec import Struct, field
 
 from sageaudit.domain.alert.alert import FIRST, AlertDecision, ChannelHour, group_of
 from sageaudit.domain.alert.audit_figures import MessageAudit
+from sageaudit.errors import Malformed
 from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace, Link
-from sageaudit.output.text.untrusted import DOTS, log, middle, plain, terminal
+from sageaudit.output.text.untrusted import DOTS, log, middle, plain, private, terminal
 from sageaudit.output.text.words import NO_OWNER, counted
 from sageaudit.structs import replace
 
-WIDTH, ROWS = 40, 18
+WIDTH = 40
+ROWS = 18
 BETWEEN = "  "
 """Between the links."""
-FAMILY, CODE = 30, 120
+FAMILY = 30
+CODE = 120
+"""Characters of a family's name and of a line to paste."""
 COMMAND = 400
-"""Characters of a line to copy: the longest names of a job and a table are not cut."""
-_TEXT, _CLEAR = 1000, 8
+"""Characters of a command to copy: the longest names of a job and a table are not cut."""
+SCHEMA = 1
+"""Of a notice's body."""
+REPEAT = "(possible repeat) "
+"""The prefix of a payload that may have been posted before."""
+_TEXT = 1000
+_CLEAR = 8
 """Letters from which a parameter's name alone is clear; S3Uri is not."""
-_PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
 _NUMBER_LIMIT = Decimal(10**9)
 _NUMBER_PLACES = Decimal("0.00001")
 _VALUE = 256
+"""Characters of an attribute."""
+_LONGEST_ID = 2_000
+_HOUR = "%Y-%m-%dT%H"
 
 
 class Attribute(TypedDict):
@@ -157,11 +170,6 @@ def subject_name(family: str) -> str:
     return short_name(group_of(family))
 
 
-def private(text: str) -> str:
-    """The text without S3 paths and role names: a channel has more readers than the account."""
-    return _PATHS.sub("[path]", text)
-
-
 def line_to_paste(parameter: str, value: str) -> str:
     """The same of an advice, whose value is text."""
     line = f"{short_path(parameter, len(f'{parameter} = {value}'))} = {value}"
@@ -211,3 +219,85 @@ def _number(amount: Decimal) -> str:
     """A number as SNS can filter it: within ±1,000,000,000, with at most five decimals."""
     bounded = max(min(amount, _NUMBER_LIMIT), -_NUMBER_LIMIT)
     return f"{bounded.quantize(_NUMBER_PLACES, ROUND_HALF_UP).normalize():f}"
+
+
+Payload = dict[str, Any]
+NOBODY: Mapping[str, str] = {}
+Writer = Callable[[MessageCard, Mapping[str, str]], Payload]
+"""What one channel posts for a card, with the ids of owners to mention, within its size limits."""
+Check = Callable[[Payload], None]
+"""Raises Malformed, naming the key, for a payload that its channel cannot post."""
+NO_CHECKS: Mapping[str, Check] = {}
+
+
+class Notice(Struct, frozen=True):
+    """A payload that one channel must post.
+
+    With `held_hour`, it stands for the messages held in the hour that began then: its payload is
+    written after that hour.
+    """
+
+    notice_id: str
+    channel: str
+    payload: Payload
+    held_hour: datetime | None = None
+
+
+def to_body(notice: Notice) -> str:
+    """The message body: JSON in ASCII, because SQS refuses some Unicode characters."""
+    held = {} if notice.held_hour is None else {"held_hour": f"{notice.held_hour:{_HOUR}}"}
+    return json.dumps(
+        {
+            "schema": SCHEMA,
+            "notice_id": notice.notice_id,
+            "channel": notice.channel,
+            "payload": notice.payload,
+            **held,
+        }
+    )
+
+
+def read_body(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
+    """Parses a message body. Raises Malformed.
+
+    `checks`: by channel name, its payload check; of another channel any payload is taken.
+    """
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Malformed("body", "is not JSON") from error
+    _need(isinstance(message, dict), "body", "is not an object")
+    _need(message.get("schema") == SCHEMA, "schema", f"is not {SCHEMA}")
+    channel, payload = message.get("channel"), message.get("payload")
+    _need(isinstance(channel, str), "channel", "is not a string")
+    notice_id = message.get("notice_id")
+    _need(
+        isinstance(notice_id, str)
+        and len(notice_id) <= _LONGEST_ID
+        and notice_id.endswith(f"|{channel}"),
+        "notice_id",
+        "is not an audit's version followed by the channel",
+    )
+    _need(isinstance(payload, dict), "payload", "is not an object")
+    held_hour = _hour(message["held_hour"]) if "held_hour" in message else None
+    if held_hour is None and channel in checks:
+        checks[channel](payload)
+    return Notice(notice_id, channel, payload, held_hour)
+
+
+def check_types(payload: Payload, types: Mapping[str, type]) -> None:
+    """Raises Malformed for the first key that is absent or has another type."""
+    for key, kind in types.items():
+        _need(isinstance(payload.get(key), kind), f"payload.{key}", f"is not a {kind.__name__}")
+
+
+def _need(holds: bool, key: str, reason: str) -> None:
+    if not holds:
+        raise Malformed(key, reason)
+
+
+def _hour(text: object) -> datetime:
+    try:
+        return datetime.strptime(str(text), _HOUR).replace(tzinfo=UTC)
+    except ValueError as error:
+        raise Malformed("held_hour", "is not an hour") from error

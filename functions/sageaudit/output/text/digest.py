@@ -32,11 +32,15 @@ from sageaudit.structs import replace
 
 DIGEST_ROWS = 30
 """Two screens of a phone."""
-_ALL_JOBS, _ROUTED = "All jobs", "One route"
+_ALL_JOBS = "All jobs"
+_ROUTED = "One route"
 _ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "digest"}}
-_ADVICES, _CHANGES, _OPEN_DAYS = 5, 3, 60
+_ADVICES = 5
+_CHANGES = 3
+_OPEN_DAYS = 60
 _GREW = Decimal("1.5")
-_LEAST_USD, _CHANGED_USD = Decimal(20), Decimal(1)
+_LEAST_USD = Decimal(20)
+_CHANGED_USD = Decimal(1)
 """Half as much again, and at least $20, is in the headline; a dollar is no change. Our choice."""
 _IDLE_USD = Decimal(10)
 """Idle capacity of the week from which on it has a line. Our choice."""

@@ -6,8 +6,10 @@ The texts contain names and reasons as they came: each view must pass them throu
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from itertools import chain, repeat
 
 from msgspec import Struct
@@ -16,11 +18,23 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, most_usd
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.money import DOWN, Figure
-from sageaudit.output.text.words import assignment, label, value
+from sageaudit.output.text.untrusted import DOTS, middle, private
+from sageaudit.output.text.words import assignment, label, setting, value
 
 _OPEN = "dollars unknown"
+LOOK_AT_IT = "look at it"
+"""What to do about a finding that names nothing to change."""
 _LONGEST_FIX = 400
 """Characters of a fix in one line, without the count of the parameters that are left out."""
+_CLAUSE = 60
+_SHORT = 24
+"""Characters of a step in a few words, and of a path or value in it."""
+SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
+_CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
+_INSTANCES = re.compile(r"(\d+) x (\S+)")
+_COUNTED_AS = re.compile(r"\bcounted as (up to )?(\d+(?:\.\d+)?) times as long", re.IGNORECASE)
+_TAKES = re.compile(r"\bt(?:akes?|ook) (up to )?(\d+(?:\.\d+)?) times as long\b(?! as)")
+_TENTH = Decimal("0.1")
 
 
 class FindingParts(Struct, frozen=True):
@@ -190,3 +204,46 @@ def _set_aside(finding: FindingDocument) -> str | None:
         return f"Exempt by {exempt['by']}{until}: {exempt['reason']}"
     other = finding["superseded_by"] or finding["subsumed_by"]
     return f"Not counted: {other} covers it" if other else None
+
+
+def step_words(finding: FindingDocument, instances: str | None, *, trial: bool = False) -> str:
+    """What to do, in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`.
+
+    `instances`: those of the job, as its document has them. A first step in words gives its first
+    clause, which begins in lower case.
+    """
+    step = private(finding.get("first_step") or "")
+    if not step:
+        return _change(finding["fix"], instances, trial=trial) if finding["fix"] else LOOK_AT_IT
+    clause = textwrap.shorten(_CLAUSE_END.split(step)[0], _CLAUSE, placeholder=f" {DOTS}")
+    first, _, rest = clause.partition(" ")
+    return clause if first[1:] != first[1:].lower() else f"{first.lower()} {rest}".strip()
+
+
+def _change(fix: Sequence[FixDocument], instances: str | None, *, trial: bool) -> str:
+    new = {one["parameter"].rpartition(".")[2]: one["new"] for one in fix}
+    now = _INSTANCES.fullmatch(instances or "")
+    count, kind = new.get("InstanceCount"), new.get("InstanceType")
+    if kind or (count and now):
+        verb, many = "try" if trial else "use", count or (now[1] if now else "")
+        whole = kind or (now[2] if now else "")
+        return f"{verb} {many} x {whole}" if many else f"{verb} {whole}"
+    main = next((one for one in fix if one["old"] is not None), fix[0])
+    path = private(main["parameter"])
+    name = middle(path if len(path) <= _SHORT else path.rpartition(".")[2], _CLAUSE)
+    if main["new"] is None:
+        return f"remove {name}"
+    value = setting(main["new"]).strip('"')
+    if len(value) > _SHORT or "<" in value:
+        return f"{'try' if trial else 'set'} {name}"
+    return f"try {name} = {value}" if trial else f"set {name} to {value}"
+
+
+def short_caveat(finding: FindingDocument) -> str:
+    """What would stop a reader: that the run takes longer, or else the first sentence."""
+    caution = finding["caution"] or ""
+    if takes := _COUNTED_AS.search(caution) or _TAKES.search(caution):
+        times = Decimal(takes[2]).quantize(_TENTH, ROUND_HALF_UP)
+        if times > 1:
+            return f"it runs {takes[1] or ''}{times} times as long"
+    return SENTENCE_END.split(caution)[0]

@@ -23,7 +23,8 @@ if TYPE_CHECKING:  # only what compares with a bill has one
 
 _ZERO = Decimal(0)
 _CENT = Decimal("0.01")
-_WHOLE, _NAMED = Decimal(100), 4
+_WHOLE = Decimal(100)
+_NAMED = 4
 
 
 def headline(document: AuditDocument) -> str:

@@ -1,4 +1,6 @@
-"""Deep links into the AWS console. It opens the signed-in account, so show the id beside them.
+"""Where a reader goes on: links into the AWS console, and commands to paste.
+
+The console opens the signed-in account, so show the id beside a link.
 
 A link is made only from a valid region and a valid name. Sources: the console's own addresses as
 public projects record them.
@@ -7,7 +9,9 @@ public projects record them.
 from __future__ import annotations
 
 import re
+import shlex
 from datetime import datetime, timedelta
+from typing import Self
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -15,6 +19,7 @@ from msgspec import Struct
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind, JobMetrics
 from sageaudit.domain.job.ref import REGION
+from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import time_of
 
 _DOMAINS = {
@@ -26,6 +31,30 @@ _HEX = re.compile(r"%([0-9A-F]{2})")
 _HOSTS = 2
 """Hosts in the metrics link: the URL must stay short enough for a message."""
 _MARGIN = timedelta(minutes=5)
+
+
+class HistoryPlace(Struct, frozen=True):
+    """The history that the commands of a message are about, as the options that name it.
+
+    Without options it is the reader's own default.
+    """
+
+    options: tuple[str, ...] = ()
+
+    @classmethod
+    def of_table(cls, name: str, region: str) -> Self:
+        """A table of a stack. Its region is named always: the reader's default may be another."""
+        return cls(("--table", name, "--table-region", region))
+
+    def command(self, *words: str) -> str:
+        """`sageaudit advice snooze vexhzxcl --table NAME --table-region us-east-1`, quoted for a
+        shell.
+        """
+        return shlex.join(terminal(word) for word in ("sageaudit", *words, *self.options))
+
+
+OWN_HISTORY = HistoryPlace()
+"""The one that the reader's commands use by default."""
 
 
 class Link(Struct, frozen=True):

@@ -28,7 +28,8 @@ from sageaudit.domain.audit.bill_document import (
 )
 
 UNKNOWN = "unknown"
-DOWN, NEAREST = ROUND_FLOOR, ROUND_HALF_UP
+DOWN = ROUND_FLOOR
+NEAREST = ROUND_HALF_UP
 """Of a rough figure: a promise is not rounded up."""
 _CENT = Decimal("0.01")
 _LITTLE = f"<${_CENT}"

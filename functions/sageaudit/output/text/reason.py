@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC
 from decimal import Decimal
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from sageaudit.domain.advice.totals import Month
 from sageaudit.domain.alert.alert import AlertDecision, AlertKind, News
@@ -15,7 +15,6 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.card import short_name
 from sageaudit.output.text.finding import saving
-from sageaudit.output.text.headline import headline
 from sageaudit.output.text.money import NEAREST, Figure, usd
 from sageaudit.output.text.words import counted
 from sageaudit.structs import replace
@@ -46,9 +45,7 @@ def message_headline(family: str, audit: MessageAudit, decision: AlertDecision) 
     if spike := decision.spike:
         cost = replace(of_document(audit.document).spend, usd=spike.cost_usd)
         return f"{family} cost {cost} in one run, expected {usd(spike.expected_usd)}"
-    if decision.month is None:
-        return f"{family}: {headline(audit.document)}"
-    return f"{family} {_month(audit, decision, decision.month)}"
+    return f"{family} {_month(audit, decision)}"
 
 
 def _corrected(audit: MessageAudit, decision: AlertDecision) -> str:
@@ -61,8 +58,9 @@ def _corrected(audit: MessageAudit, decision: AlertDecision) -> str:
     return f"{words}, we said {said}"
 
 
-def _month(audit: MessageAudit, decision: AlertDecision, month: Month) -> str:
-    """What the family comes to; of a run alone, where nothing is known of it."""
+def _month(audit: MessageAudit, decision: AlertDecision) -> str:
+    """What the family comes to in a month; what a roll-up comes to alone."""
+    month = cast("Month", decision.month)  # every message that is sent has the details
     figures, runs = audit.figures, counted(month.runs, "run")
     if audit.is_rollup and figures.at_stake_usd:  # it does not come again
         once = _verbs(month, figures).once

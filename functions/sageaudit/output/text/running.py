@@ -26,7 +26,9 @@ from sageaudit.output.text.words import counted
 
 RUNNING_ROWS = 20
 """A screen and a half of a phone: the commands are not cut."""
-_NAME, _ACCOUNT, _REGION = 30, 12, 20
+_NAME = 30
+_ACCOUNT = 12
+_REGION = 20
 _TWO_HOURS_S = 7200
 _BEFORE = timedelta(minutes=30)
 """Of the log, before the job did nothing: `aws logs tail` takes a moment of ISO 8601."""

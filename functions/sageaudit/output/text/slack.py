@@ -24,13 +24,15 @@ from sageaudit.output.text.card import (
 )
 from sageaudit.output.text.untrusted import cut, slack, slack_code, units
 
-BLOCKS, SECTION = 50, 3000
+BLOCKS = 50
+SECTION = 3000
 """Of a message, and characters of a section (docs.slack.dev/reference/block-kit/blocks)."""
 _LINKS = 2000
 """Characters of the links: the rest of their section is far below 1,000."""
 _USER = re.compile(r"[UW][A-Z0-9]{2,20}\Z")
 _GROUP = re.compile(r"S[A-Z0-9]{2,20}\Z")
-_TITLE, _LINE = "headline", 1000
+_TITLE = "headline"
+_LINE = 1000
 
 Block = dict[str, Any]
 

@@ -18,6 +18,7 @@ _MARKS = 3
 _MARK = {"Mn", "Me"}
 """Unicode's categories of them."""
 
+_PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
 _ANSI = re.compile(
     r"[\x1b]\[[0-?]*[ -/]*[@-~]|\x9b[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
 )
@@ -191,3 +192,8 @@ def _fitting(pieces: list[str], room: int) -> list[str]:
             break
         fitting.append(piece)
     return fitting
+
+
+def private(text: str) -> str:
+    """The text without S3 paths and role names: a channel has more readers than the account."""
+    return _PATHS.sub("[path]", text)

@@ -50,8 +50,12 @@ _SECONDS = {"s": 1, "min": 60, "minutes": 60, "h": 3600, "hours": 3600}
 _NAMES = "GPU GPUs CPU CPUs vCPU vCPUs EBS S3 IO FSx EFS P95"
 _SPELLED = {word.lower(): word for word in _NAMES.split()}
 
-NO_OWNER, NO_TYPE = "(no owner)", "several or unknown"
+NO_OWNER = "(no owner)"
+NO_TYPE = "several or unknown"
 """The owner and the instance type of jobs without one, in every view."""
+GUIDES_TITLE = "Guides: advice without dollars"
+NO_GUIDES = "No guide applies to what is known of it."
+"""The words around guides, in every view."""
 
 
 def counted(count: int, word: str) -> str:

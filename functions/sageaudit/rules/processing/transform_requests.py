@@ -5,8 +5,10 @@ from __future__ import annotations
 from sageaudit.domain.usage.edges import gpu_unrecorded
 from sageaudit.rules import api
 
-CONCURRENT, PAYLOAD = "MaxConcurrentTransforms", "MaxPayloadInMB"
-MOST_MB, DEFAULT_MB = 100, 6
+CONCURRENT = "MaxConcurrentTransforms"
+PAYLOAD = "MaxPayloadInMB"
+MOST_MB = 100
+DEFAULT_MB = 6
 """Of all payloads at a time, and of one where the request does not say (API reference)."""
 CPU_BELOW = api.Threshold("cpu_mean_below", 40, "percent of all vCPUs", "under-used", "Flexera")
 

@@ -16,7 +16,8 @@ from sageaudit.rules import api
 CPU_FROM = api.Threshold(
     "cpu_from", 90, "percent of all vCPUs", "at its limit", "Debugger CPUBottleneck"
 )
-_WORKERS_FROM, _WORKERS_TO = 0.7, 2.0
+_WORKERS_FROM = 0.7
+_WORKERS_TO = 2.0
 """Of the cores: min_threshold 70 and max_threshold 200 of Debugger's Dataloader rule."""
 _GPU_IDLE = "gpu-idle"
 _WAITS_FROM = 50

@@ -13,13 +13,11 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.domain.audit.record import NOT_NAMED, Detail
-from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.course import own_code_s, so_far
-from sageaudit.domain.job.describe import TagNames, audited_tags, latest_time, parse, unread_tags
+from sageaudit.domain.job.describe import TagNames, audited_tags, parse, unread_tags
 from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.job.ref import DescribedRun, JobEnded, described_run, same_run
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.usage.measure import unpack
 from sageaudit.domain.usage.measurements import (
     DENIED,
     METRICS_COME_WITHIN,
@@ -29,15 +27,16 @@ from sageaudit.domain.usage.measurements import (
     Metric,
 )
 from sageaudit.errors import AccessDenied, JobNotFound, Malformed, Throttled, Unavailable
-from sageaudit.ports import History, Jobs
+from sageaudit.ports import Jobs
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import Attempt, Wait
+from sageaudit.workflows.audit.stored import StoredUse, stored_use
 
-COARSER_AFTER = timedelta(days=15)
+_COARSER_AFTER = timedelta(days=15)
 """CloudWatch keeps points of one minute for this long, and averages of five minutes after it."""
-HARDLY_RAN_S = 120
+_HARDLY_RAN_S = 120
 """Own code that ran for less leaves a point or two: one further look is enough, if any comes."""
-LATE_METRICS_WITHIN = timedelta(minutes=20)
+_LATE_METRICS_WITHIN = timedelta(minutes=20)
 """Metrics are expected this soon after the end of a job: an event of a later time does not wait."""
 
 
@@ -152,32 +151,6 @@ def read_job(described: Described, tags: Tags, attempt: Attempt) -> Job | NotDes
     return job
 
 
-class StoredRun(Struct, frozen=True):
-    """A run as the history keeps it: the job as of `now`, the time of its end."""
-
-    job: Job
-    now: datetime
-    detail: Detail
-
-    def usage(self, types: Mapping[str, InstanceType]) -> Measurements:
-        """Its measurements."""
-        return unpack(self.detail.series, self.job, types)
-
-
-def stored_run(head: AuditSummary, history: History) -> StoredRun | None:
-    """The run of a head; None where its details have expired or cannot be read."""
-    detail = history.detail(head.key)
-    if detail is None or not detail.series:
-        return None
-    try:
-        job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
-    except Malformed:
-        return None
-    job = replace(job, fingerprint=head.fingerprint)
-    now = job.ended_at or latest_time(detail.describe) or head.ended_at
-    return StoredRun(so_far(job, now), now, detail)
-
-
 class RunUsage(Struct, frozen=True):
     """What a run used: `stored` are the details that it was taken from, None where it was read now.
 
@@ -200,11 +173,11 @@ def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) ->
     """
     now, waited = attempt.now, attempt.reaudits or attempt.waited.get(Wait.LATE_METRICS, 0) > 0
     used = _usage(job, types, attempt)
-    late = attempt.deps.metrics_may_come and metrics_are_late(
+    late = attempt.deps.metrics_may_come and _metrics_are_late(
         job, used.usage, now=now, waited=waited
     )
     late = late or used.unread is not None
-    soon = job.ended_at is not None and now - job.ended_at < LATE_METRICS_WITHIN
+    soon = job.ended_at is not None and now - job.ended_at < _LATE_METRICS_WITHIN
     return replace(used, late=late, worth_a_wait=late and soon)
 
 
@@ -215,32 +188,32 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
     averages by now, or the run's own code hardly ran and its audit is final. An audit that was made
     before the run ended keeps nothing of its end.
     """
-    head, metrics, now = attempt.known, attempt.deps.metrics, attempt.now
-    if head is None or head.status not in FINISHED or job.ended_at is None:
-        return RunUsage(metrics.read(job, now))
-    detail = attempt.deps.history.detail(head.key)
-    stored = unpack(detail.series, job, types) if detail and detail.series else None
-    if stored is not None:
-        old = now - job.ended_at > COARSER_AFTER
-        if old or (detail and detail.note is None and _is_covered(stored)):
-            return RunUsage(stored, detail)
-        if head.settled and _hardly_ran(job):
-            return RunUsage(stored, detail)
-    read = metrics.read(job, now)
-    unread = _unread(read, stored)
+    head, ended_at, now, stored = attempt.known, job.ended_at, attempt.now, None
+    audited_before = head is not None and head.status in FINISHED and ended_at is not None
+    if head is not None and ended_at is not None and audited_before:
+        stored = stored_use(head.key, job, types, attempt.deps.history)
+        old, last = now - ended_at > _COARSER_AFTER, head.settled and _hardly_ran(job)
+        if stored is not None and (old or last or _is_complete(stored)):
+            return RunUsage(*stored)
+    read = attempt.deps.metrics.read(job, now)
+    unread = _unread(read, stored) if audited_before else None
     if unread is None:
         return RunUsage(read)
     # Details with a note lack hosts: what was judged by all of them is not judged by some.
-    whole = stored is not None and detail is not None and detail.note is None
-    return RunUsage(stored, detail, unread) if stored and whole else RunUsage(read, None, unread)
+    whole = stored is not None and stored.detail.note is None
+    return RunUsage(*stored, unread) if stored and whole else RunUsage(read, None, unread)
 
 
-def _unread(read: Measurements, stored: Measurements | None) -> str | None:
+def _is_complete(stored: StoredUse) -> bool:
+    return stored.detail.note is None and _is_covered(stored.usage)
+
+
+def _unread(read: Measurements, stored: StoredUse | None) -> str | None:
     """Why this was no whole answer: it was denied, or says less than an earlier one."""
     denied = [why.reason for why in read.missing.values() if why.code == DENIED]
     if denied:
         return denied[0]
-    fewer = stored is not None and _points(read) < _points(stored)
+    fewer = stored is not None and _points(read) < _points(stored.usage)
     return "CloudWatch answered with fewer points than before" if fewer else None
 
 
@@ -257,10 +230,12 @@ def _is_covered(usage: Measurements) -> bool:
 
 def _hardly_ran(job: Job) -> bool:
     seconds = own_code_s(job)
-    return seconds is not None and seconds < HARDLY_RAN_S
+    return seconds is not None and seconds < _HARDLY_RAN_S
 
 
-def metrics_are_late(job: Job, usage: Measurements, *, now: datetime, waited: bool = False) -> bool:
+def _metrics_are_late(
+    job: Job, usage: Measurements, *, now: datetime, waited: bool = False
+) -> bool:
     """True when metrics are incomplete and may still come, or the audit waited for them.
 
     However late the first audit of a run is, it is not the last one while metrics may come. Only

@@ -7,7 +7,6 @@ a day after the job's end, so that no audit is due for ever.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import islice
@@ -15,14 +14,13 @@ from itertools import islice
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
-from sageaudit.domain.audit.record import NO_CREATION_TIME, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import rollup_of
 from sageaudit.domain.sweep import LONGEST_LIFE
 from sageaudit.domain.usage.measurements import METRICS_COME_WITHIN
 from sageaudit.ports import History
 from sageaudit.structs import replace
+from sageaudit.workflows.audit.stored import family_runs, is_child
 
 LAST_REAUDIT_AFTER = METRICS_COME_WITHIN
 """Metrics and jobs of a roll-up that are missing a day after the end do not come any more: our
@@ -71,7 +69,7 @@ def closed(audit: Audit, why: str) -> Audit:
     return replace(audit, final=True, recheck_at=None, notes=(*audit.notes, f"{_CLOSED}{why}"))
 
 
-def closed_document(document: AuditDocument, *notes: str) -> AuditDocument:
+def _closed_document(document: AuditDocument, *notes: str) -> AuditDocument:
     """A stored audit as the last one of its run: its figures as they are, and these notes."""
     audit = document["audit"]
     coverage = {**audit["coverage"], "missing": [*audit["coverage"]["missing"], *notes]}
@@ -82,7 +80,7 @@ def closed_document(document: AuditDocument, *notes: str) -> AuditDocument:
 def close_stored(document: AuditDocument, why: str) -> AuditDocument:
     """The same with the reason as its note; a final audit stays as it is."""
     final = document["audit"]["settled"]
-    return document if final else closed_document(document, f"{_CLOSED}{why}")
+    return document if final else _closed_document(document, f"{_CLOSED}{why}")
 
 
 def amended(
@@ -99,7 +97,7 @@ def amended(
     if before["settled"] or not after["settled"]:
         settled, due_at = after["settled"], after["due_at"]
         return {**stored, "audit": {**before, "settled": settled, "due_at": due_at}}
-    return closed_document(
+    return _closed_document(
         stored, *(n for n in after["coverage"]["missing"] if n.startswith(_CLOSED))
     )
 
@@ -157,11 +155,7 @@ def recheck_dependents(
     table fail, between a record and this, so it is done again where the message comes back: a
     second time changes nothing.
     """
-    if run.rollup:
-        if run.settled:
-            history.make_due(run.key, now)
-        return
-    if run.stamp is not None:  # else no run is compared with it
+    if run.stamp is not None and not run.rollup:  # else no run is compared with it
         history.recheck_family(
             run.key,
             account=run.account,
@@ -170,34 +164,22 @@ def recheck_dependents(
             ended_at=run.ended_at,
             due_at=now,
         )
+    for key in _final_sums(run, history, now=now, new_version=new_version):
+        history.make_due(key, now)
+
+
+def _final_sums(
+    run: AuditSummary, history: History, *, now: datetime, new_version: bool
+) -> list[JobKey]:
+    """The final sums that have this run, or that this is."""
+    if run.rollup:
+        return [run.key] if run.settled else []
     soon = run.version == 1 and now - run.ended_at < _SUM_FINAL_AFTER
     if not new_version or soon or rollup_of(run.family) is None:
-        return
-    family = RunQuery.of_family(run.account, run.region, run.family)
-    for head in islice(history.runs(family, page_size=_NEWEST), _NEWEST):
-        if head.rollup and head.settled and is_child(run.key, head.key, head.ended_at):
-            history.make_due(head.key, now)
-
-
-def children_of(job: Job, history: History) -> list[AuditSummary]:
-    """The audited jobs of a roll-up: of this run of its name, not of another one."""
-    family = RunQuery.of_family(job.account or "", job.region or "", job.arn or "")
-    key = JobKey(job.arn or "", job.created_at) if job.created_at else None
+        return []
+    newest = family_runs(history, run.account, run.region, run.family, page=_NEWEST)
     return [
-        head
-        for head in history.runs(family)
-        if not head.rollup and (key is None or is_child(head.key, key, job.ended_at))
+        head.key
+        for head in islice(newest, _NEWEST)
+        if head.rollup and head.settled and is_child(run.key, head.key, head.ended_at)
     ]
-
-
-def is_child(key: JobKey, rollup: JobKey, rollup_ended_at: datetime | None) -> bool:
-    """Whether a job was created while this run of the roll-up lasted, if it says so."""
-    if NO_CREATION_TIME in {key.created_at, rollup.created_at}:
-        return True
-    ended = rollup_ended_at is not None and key.created_at > rollup_ended_at
-    return key.created_at >= rollup.created_at and not ended
-
-
-def versions(heads: Sequence[AuditSummary]) -> set[tuple[JobKey, int]]:
-    """Which versions of which runs these are."""
-    return {(head.key, head.version) for head in heads}

@@ -1,6 +1,9 @@
 """The way of an event: ended job -> Job -> Measurements -> Bill -> Findings -> Audit -> History.
 
-Every collaborator is an argument, so that Lambda, command line and tests run the same lines.
+`audit_finished_job` has the steps in their order. Describe's answer, the tags and what the run used
+come from `read`, what the history knows from `stored`, the audit from `judge`; `reaudit` says when
+an audit is made again. Every collaborator is an argument, so that Lambda, command line and tests
+run the same lines.
 """
 
 from __future__ import annotations
@@ -8,13 +11,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
+from typing import Any
 
-from sageaudit.domain.audit.audit import unaudited
-from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.domain.audit.audit import Audit, unaudited
+from sageaudit.domain.audit.document import document
+from sageaudit.domain.audit.record import NO_CREATION_TIME, Detail, Entry, Recorded, Verdict
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.describe import kept_tags
+from sageaudit.domain.job.family import FAMILY_VERSION
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import RollUp
 from sageaudit.domain.job.ref import JobEnded
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import Unavailable, reading
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import (
@@ -28,17 +37,33 @@ from sageaudit.workflows.audit.attempt import (
     Repeated,
     Wait,
 )
-from sageaudit.workflows.audit.judge import Child, audit_roll_up
+from sageaudit.workflows.audit.judge import Child, audit_job, audit_roll_up, run_summary
 from sageaudit.workflows.audit.read import (
     NotDescribed,
+    RunUsage,
+    Tags,
     describe,
     read_job,
     read_tags,
     read_usage,
 )
-from sageaudit.workflows.audit.reaudit import recheck_dependents
-from sageaudit.workflows.audit.run import close, judge_run, record, record_run
-from sageaudit.workflows.audit.stored import children_of, versions
+from sageaudit.workflows.audit.reaudit import (
+    amended,
+    close_stored,
+    closed,
+    recheck_dependents,
+    same_figures,
+    with_recheck,
+)
+from sageaudit.workflows.audit.stored import (
+    FamilyRuns,
+    children_of,
+    detail_of,
+    earlier_heads,
+    read_family,
+    stored_run,
+    versions,
+)
 
 NEVER: Mapping[Wait, int] = MappingProxyType({})
 """An event that has not waited yet."""
@@ -84,33 +109,109 @@ def audit_finished_job(
     incomplete = "its metrics are not complete yet"
     if used.worth_a_wait and (later := attempt.later(Wait.LATE_METRICS, incomplete)):
         return later
-    audit, family = judge_run(job, used.usage, market, deps, now=now)
-    return record_run(audit, attempt, answer=described.answer, tags=tags, used=used, family=family)
+    audit, family = _judge_run(job, used.usage, market, deps, now=now)
+    return _record_run(audit, attempt, answer=described.answer, tags=tags, used=used, family=family)
 
 
-def _not_described(missing: NotDescribed, attempt: Attempt) -> Outcome:
-    """A run that Describe does not answer: an audit of it stands; else it is unauditable.
+def _judge_run(
+    job: Job, usage: Measurements, market: Market, deps: AuditDependencies, *, now: datetime
+) -> tuple[Audit, FamilyRuns]:
+    """The audit of a run beside the earlier runs of its family."""
+    family = read_family(
+        job, usage, market, deps.history, family_tag=deps.policy.family_tag, now=now
+    )
+    if not deps.history_lasts:
+        family = FamilyRuns(None, None, family.pool)
+    audit = audit_job(
+        job,
+        usage,
+        market,
+        deps.policy,
+        deps.ruleset,
+        now=now,
+        earlier=family.earlier,
+        pool=family.pool,
+    )
+    return audit, family
 
-    Nothing is recorded of a run that only a person's event names.
+
+def _record_run(
+    audit: Audit,
+    attempt: Attempt,
+    *,
+    answer: Mapping[str, Any],
+    tags: Tags,
+    used: RunUsage,
+    family: FamilyRuns,
+) -> Audited:
+    """Records the audit of a run that Describe answered, with what is kept to audit it again."""
+    detail = detail_of(answer, tags.tags, used.usage)
+    if used.stored is not None:
+        detail = replace(detail, series=used.stored.series, note=used.stored.note)
+    unread = (*attempt.deps.notes, *tags.notes, *filter(None, (detail.note,)))
+    notes = tuple(dict.fromkeys(unread))
+    audit = replace(audit, notes=(*audit.notes, *notes))
+    complete = audit.job.finished and not used.late and not tags.late
+    done = _record(
+        audit, attempt, complete=complete, detail=detail, used=used, compared=family.heads
+    )
+    return replace(done, notes=notes)
+
+
+def _record(
+    audit: Audit,
+    attempt: Attempt,
+    *,
+    complete: bool = True,
+    detail: Detail | None = None,
+    used: RunUsage | None = None,
+    compared: tuple[AuditSummary, ...] | None = None,
+) -> Audited:
+    """Writes an audit under the job's ARN and creation time.
+
+    `complete`: nothing of it was late. `used`: what its run used; None of a sum, and of a run that
+    could not be audited, with which nothing is compared. `compared`: the earlier runs that it was
+    judged with.
     """
-    if attempt.known is not None:
-        if attempt.reaudits:
-            return close(attempt, attempt.known, missing.reason)
-        return _repeated(attempt.known, attempt)
-    if missing.may_come and (later := attempt.later(Wait.NOT_FOUND, missing.reason)):
-        return later
-    if not missing.proven:
-        return Dropped(missing.reason)
-    policy, ruleset = attempt.deps.policy, attempt.deps.ruleset.version
-    ended = replace(missing.ended, tags=kept_tags(missing.ended.tags, policy.tags_read.values))
-    return record(unaudited(ended, missing.reason, policy, ruleset), attempt)
+    history, stored_use = attempt.deps.history, used is not None and used.stored is not None
+    unread = used.unread if used else None
+    blind = unread is not None and not stored_use
+    audit = replace(audit, final=audit.final and complete)
+    if attempt.deps.history_lasts or attempt.deps.metrics_may_come:
+        audit = with_recheck(audit, attempt.now, reaudit=attempt.reaudits, unread=unread)
+    job, ended = audit.job, attempt.ended
+    created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
+    modified_at = job.last_modified_at or job.ended_at or created_at
+    key, made = JobKey(job.arn or ended.ref.arn, created_at), document(audit)
+    run = run_summary(audit) if audit.usage is not None else None
+    if attempt.known is not None and (attempt.reaudits or unread):
+        stored = history.audit(key)
+        with reading("stored audit"):
+            if blind or (stored_use and stored is not None and same_figures(stored, made)):
+                run = attempt.known
+            made = amended(stored, made, blind=blind)
+    entry = Entry(
+        key=key,
+        # An end time from the event alone must not look newer than a later Describe answer.
+        last_modified_at=created_at if audit.unauditable else modified_at,
+        document=made,
+        family_version=FAMILY_VERSION,
+        detail=None if blind else detail,
+        run=run,
+        compared=compared,
+        again=attempt.again or attempt.reaudits,
+    )
+    recorded = _write(entry, attempt, recheck=used is not None)
+    return Audited(recorded, key, made, audit, reaudited=attempt.reaudits)
 
 
-def _repeated(known: AuditSummary, attempt: Attempt) -> Repeated:
-    """An earlier delivery may have recorded the audit and been stopped right after it."""
-    if attempt.caller is Caller.REDELIVERY:
-        recheck_dependents(known, attempt.deps.history, now=attempt.now)
-    return Repeated(known)
+def _write(entry: Entry, attempt: Attempt, *, recheck: bool) -> Recorded:
+    """Writes an entry; `recheck`: then the audits are due that would be other ones since."""
+    recorded = attempt.deps.history.record(entry)
+    if recheck and recorded.head is not None and recorded.verdict is not Verdict.OLDER:
+        new = recorded.verdict is Verdict.RECORDED or attempt.caller is Caller.REDELIVERY
+        recheck_dependents(recorded.head, attempt.deps.history, now=attempt.now, new_version=new)
+    return recorded
 
 
 def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> Audited | Later:
@@ -130,7 +231,7 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> Audited | Late
         children.append(Child(document, head.final_metrics))
     with reading(f"audit of a {rollup.child}"):
         audit = audit_roll_up(job, children, deps.policy, deps.ruleset, now=now, launched=launched)
-    done = record(audit, attempt)
+    done = _record(audit, attempt)
     if versions(children_of(job, history)) != versions(heads):  # neither saw the other
         history.make_due(done.key, now)
     return done
@@ -150,3 +251,69 @@ def _launched(
     if listed is None:
         return None
     return len({child.arn for child in listed} | {head.key.arn for head in audited})
+
+
+def _not_described(missing: NotDescribed, attempt: Attempt) -> Outcome:
+    """A run that Describe does not answer: an audit of it stands; else it is unauditable.
+
+    Nothing is recorded of a run that only a person's event names.
+    """
+    if attempt.known is not None:
+        if attempt.reaudits:
+            return _close(attempt, attempt.known, missing.reason)
+        return _repeated(attempt.known, attempt)
+    if missing.may_come and (later := attempt.later(Wait.NOT_FOUND, missing.reason)):
+        return later
+    if not missing.proven:
+        return Dropped(missing.reason)
+    policy, ruleset = attempt.deps.policy, attempt.deps.ruleset.version
+    ended = replace(missing.ended, tags=kept_tags(missing.ended.tags, policy.tags_read.values))
+    return _record(unaudited(ended, missing.reason, policy, ruleset), attempt)
+
+
+def _repeated(known: AuditSummary, attempt: Attempt) -> Repeated:
+    """An earlier delivery may have recorded the audit and been stopped right after it."""
+    if attempt.caller is Caller.REDELIVERY:
+        recheck_dependents(known, attempt.deps.history, now=attempt.now)
+    return Repeated(known)
+
+
+def _close(attempt: Attempt, known: AuditSummary, why: str) -> Audited | Repeated:
+    """Makes the audit of a run that Describe does not answer any more final.
+
+    It is judged once more by what the history keeps of the run, else it stands as it is.
+    """
+    history = attempt.deps.history
+    stored = history.audit(known.key)
+    if stored is None:
+        return Repeated(known)
+    with reading("stored audit"):
+        made, run = close_stored(stored, why), known
+        compared: tuple[AuditSummary, ...] | None = earlier_heads(known, history)
+        if (judged := _judged_as_stored(known, attempt)) is not None:
+            audit, family = judged
+            again = document(audit if audit.final else closed(audit, why))
+            run = known if same_figures(stored, again) else run_summary(audit)
+            made, compared = amended(stored, again), family.heads
+    entry = Entry(
+        key=known.key,
+        last_modified_at=known.last_modified_at,
+        document=made,
+        family_version=known.family_version,
+        detail=None,
+        again=True,
+        run=run,
+        compared=None if known.rollup else compared,
+    )
+    recorded = _write(entry, attempt, recheck=not known.rollup)
+    return Audited(recorded, known.key, made, None, reaudited=True)
+
+
+def _judged_as_stored(known: AuditSummary, attempt: Attempt) -> tuple[Audit, FamilyRuns] | None:
+    """The run judged by what is kept of it; None of a roll-up, and if its details are gone."""
+    deps, now = attempt.deps, attempt.now
+    run = None if known.rollup else stored_run(known, deps.history)
+    if run is None or not run.job.finished:
+        return None
+    market = deps.markets.market(run.job, now)
+    return _judge_run(run.job, run.usage(market.types), market, deps, now=now)

@@ -1,268 +1,163 @@
-"""The pure core of `sageaudit check`: judges a request before its job runs."""
+"""The pure core of `sageaudit check`: finds the requests of a file, and judges each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
+from itertools import islice
+from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import Outcomes
+from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Exemption, Finding, Found, Parameter, Severity
-from sageaudit.domain.guides import GuideDocument, chosen, of_request
-from sageaudit.domain.job.family import family
-from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.settings import path_of
-from sageaudit.domain.policy.discounts import own
-from sageaudit.domain.policy.policy import Policy, exemptions
-from sageaudit.domain.prices.market import InstanceType, Market
-from sageaudit.domain.request.forecast import (
-    DEFAULT_LIMIT_S,
-    HOUR_S,
-    Basis,
-    Cost,
-    FamilyForecast,
-    Ignored,
-    RunLimit,
-    cost_of,
-    cost_of_search,
-    dearest,
-    ignored,
-    limit_of,
-    of_family,
-)
-from sageaudit.domain.request.request import NotKnown, Request, planned
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.request.forecast import Cost
+from sageaudit.domain.request.recognise import Form, recognise
+from sageaudit.domain.request.request import Path, Request, path_text
 from sageaudit.domain.request.validity import ApiModel, Problem
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Missing
-from sageaudit.rules.card import FamilyCase, RequestCase, Ruleset, TuningCase
-from sageaudit.rules.judge import judge_request
+from sageaudit.errors import Malformed
+from sageaudit.ports import History, Markets
+from sageaudit.rules import catalogue
 from sageaudit.structs import replace
+from sageaudit.workflows.audit.stored import runs_of, whole_audit
+from sageaudit.workflows.check.document import CheckedFile
+from sageaudit.workflows.check.document import document as file_document
+from sageaudit.workflows.check.request import (
+    Checked,
+    FamilyHistory,
+    PlannedJob,
+    check,
+    guides_of,
+    prepare,
+    problems_of,
+)
 
-_EXPOSED_USD, _EXPOSED_HIGH_USD = Decimal(100), Decimal(1000)
-"""What a hung job may cost, from which a finding about its limit is medium, and high."""
-REFUSES = "AWS refuses"
-_NOT_RUN = Missing("not_run", "the job has not run")
-
-
-class PlannedJob(Struct, frozen=True):
-    """A request as a job: in the family and region under which its history is asked for."""
-
-    request: Request
-    job: Job
-    family: str
-
-
-class FamilyHistory(Struct, frozen=True):
-    """The family's earlier runs, newest first; the last audits, on the same instances first."""
-
-    runs: tuple[AuditSummary, ...]
-    audits: tuple[AuditDocument, ...]
+_AUDITS = 3
+"""The newest audits whose advice is compared with a request: older advice may be outdated."""
+FileLines = tuple[Mapping[Path, int], Sequence[Path]]
+"""The line of each place in a file, and the keys that are there twice."""
 
 
-class Checked(Struct, frozen=True):
-    """One request, judged. `unreadable`: why nothing could be concluded from it, or None.
+class Checks(Struct, frozen=True):
+    """How to check files.
 
-    `forecast` is None where no history was read. `basis`: what the dollars of findings rest on.
-    `guides` is None where they are not asked for.
+    `region` and `account` are those that the user names; `settings_region` is asked for the region
+    of the user's AWS settings, where nothing else says it.
     """
 
-    request: Request
-    problems: tuple[Problem, ...]
-    job: Job | None = None
-    family: str | None = None
-    outcomes: Outcomes = ()
-    findings: tuple[Finding, ...] = ()
-    ignored: tuple[Ignored, ...] = ()
-    basis: Basis = Basis.HOUR
-    cost: Cost | None = None
-    forecast: FamilyForecast | None = None
-    notes: tuple[str, ...] = ()
-    guides: Sequence[GuideDocument] | None = None
-    unreadable: str | None = None
+    policy: Policy
+    now: datetime
+    form: Form | None
+    pipeline: str | None
+    model: ApiModel
+    markets: Markets
+    region: str | None
+    account: str | None
+    settings_region: Callable[[], str | None]
+    read_family: Callable[[PlannedJob], FamilyHistory] | None
+    guides: bool = False
+
+    def file(self, name: str, document: Any, lines_of: Callable[[], FileLines]) -> CheckedFile:
+        """All requests of a file's parsed document. Raises Malformed for one that has none."""
+        found = recognise(document, self.model, form=self.form, pipeline=self.pipeline)
+        checked = self._all(found.requests)
+        lines, repeated = lines_of()
+        twice = [
+            f"{path_text(document, place)} is there twice (line {lines[place]}): only the last one"
+            " counts"
+            for place in repeated
+        ]
+        found = replace(found, left_out=(*found.left_out, *twice))
+        return file_document(name, found, self.model.version, checked, lines)
+
+    def _all(self, requests: Sequence[Request]) -> list[Checked]:
+        """Each request; a tuning job after its definitions, whose costs it needs, but before them
+        in the list.
+        """
+        problems = {id(r): problems_of(r, self.model) for r in requests}
+        done: dict[int, Checked] = {}
+        regions = {request.region_of_image for request in requests} - {None}
+        around = regions.pop() if len(regions) == 1 else None
+        for request in reversed(requests):
+            own = problems[id(request)]
+            known = own if request.trial_of is None else problems[id(request.trial_of)]
+            trials = [
+                cost
+                for one in requests
+                if one.trial_of is request and (cost := done[id(one)].cost) is not None
+            ]
+            done[id(request)] = self._one(request, own, known, trials, around)
+        return [done[id(request)] for request in requests]
+
+    def _one(
+        self,
+        request: Request,
+        own: Sequence[Problem],
+        known: Sequence[Problem],
+        trials: Sequence[Cost],
+        around: str | None,
+    ) -> Checked:
+        """`around`: the region of all images of the file; one without runs there too."""
+        region = self.region or request.region or request.region_of_image
+        region = region or around or self.settings_region()
+        try:
+            one = prepare(request, known, region, self.policy)
+        except Malformed as error:
+            return Checked(request, tuple(own), unreadable=str(error))
+        if self.account and one.job.account is None:
+            one = replace(one, job=replace(one.job, account=self.account))
+        market = self.markets.market(one.job, self.now)
+        history, note = self._history(one)
+        checked = check(
+            one,
+            own,
+            market,
+            self.policy,
+            catalogue.ruleset(),
+            now=self.now,
+            history=history,
+            trials=trials,
+        )
+        guides = guides_of(one, history, market.types) if self.guides else None
+        return replace(checked, notes=(*checked.notes, *note), guides=guides)
+
+    def _history(self, one: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
+        """What the history knows of the family, or why it cannot be asked."""
+        request, job = one.request, one.job
+        if self.read_family is None or request.trial_of is not None:
+            return None, ()
+        if request.kind.row.rollup:
+            label = request.kind.row.label
+            return None, (f"Each {label} is a family of its own: its history is not asked.",)
+        lacks = [
+            f"{what} (give {option})"
+            for what, option, value in (
+                ("account", "--account", job.account),
+                ("region", "--region", job.region),
+                ("pipeline", "--pipeline", request.step or not request.of_pipeline),
+            )
+            if not value
+        ]
+        if lacks:
+            return None, (f"The history is not asked without {' and '.join(lacks)}.",)
+        return self.read_family(one), ()
 
 
-def problems_of(request: Request, model: ApiModel) -> tuple[Problem, ...]:
-    """What AWS would refuse by its service model; of a trial, its tuning request says it."""
-    if request.trial_of is not None:
-        return ()
-    later = (request.name_key,) if request.named_later else ()
-    return model.problems(request.shape, request.body, later)
+def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
+    """The family of a job that has not run: its newest runs in one query, and the last audits,
+    those of runs on the same instances first.
 
-
-def prepare(
-    request: Request, problems: Sequence[Problem], region: str | None, policy: Policy
-) -> PlannedJob:
-    """The request without what AWS refuses, as a job. Raises Malformed."""
-    wrong = {place for problem in problems for place in problem.places}
-    if request.trial_of is not None:
-        size = len(request.prefix)
-        wrong = {at[size:] for at in wrong if at[:size] == request.prefix}
-    request = replace(request, invalid=frozenset(place for place in wrong if place))
-    job = planned(request, region)(HOUR_S, _EPOCH)
-    return PlannedJob(request, job, family(job, policy.family_tag))
-
-
-_EPOCH = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
-"""Stands for a start where only the settings of the job are asked for."""
-
-
-def check(
-    one: PlannedJob,
-    problems: Sequence[Problem],
-    market: Market,
-    policy: Policy,
-    ruleset: Ruleset,
-    *,
-    now: datetime,
-    history: FamilyHistory | None,
-    trials: Sequence[Cost] = (),
-) -> Checked:
-    """Judges one request. `market` has the list prices; `trials`: the costs of a tuning job's
-    definitions, from which its own is worked out.
+    Raises AwsError.
     """
-    request, runs = one.request, history.runs if history else None
-    market = own(market, policy.discounts, now.date()).relative_to(one.job)
-    lasting = planned(request, one.job.region)
-    forecast = of_family(one.job, runs) if runs is not None else None
-    limit = limit_of(request)
-    basis, seconds = _basis(forecast, limit)
-    job = lasting(seconds, now)
-    if limit.default:
-        job = replace(job, max_runtime_s=DEFAULT_LIMIT_S)
-    at_limit = lasting(limit.seconds, now) if limit.seconds is not None else None
-    cost = _cost(request, at_limit, job, market, trials)
-    billed = bill(job, market)
-    local = policy.for_job(job.account, one.family, job.tags)
-    names = [rule.name for rule in ruleset.rules]
-    exempt, warnings = exemptions(local, one.family, job.tags, names, now.date())
-    asked = RequestCase(request, job, billed, market, cost, runs, policy=local, before_run=basis)
-    outcomes = judge_request(asked, _case(asked), ruleset.rules)
-    findings = _findings(asked, outcomes, exempt, ruleset)
-    advice = ignored(request, history.audits) if history else ()
-    said = {item.finding["rule"]: item for item in advice}
-    judged = {finding.rule.name for finding in findings} | local.rules_off | exempt.keys()
-    return Checked(
-        request=request,
-        job=job,
-        family=one.family,
-        problems=tuple(problems),
-        outcomes=tuple(outcomes),
-        findings=tuple(_as_before(one, said.get(one.rule.name)) for one in findings),
-        ignored=tuple(item for item in advice if item.finding["rule"] not in judged),
-        basis=basis,
-        cost=cost,
-        forecast=forecast,
-        notes=tuple(warnings),
-    )
+    job = planned.job
+    query = RunQuery.of_family(job.account or NOT_NAMED, job.region or NOT_NAMED, planned.family)
+    heads = tuple(islice(history.runs(query, page_size=FAMILY_RUNS), FAMILY_RUNS))
+    group = job.groups[0] if len(job.groups) == 1 else None
+    asked = (group.instance_type, group.count) if group else None
 
+    def other(head: AuditSummary) -> bool:
+        return asked is None or (head.instance_type, head.instance_count) != asked
 
-def guides_of(
-    one: PlannedJob, history: FamilyHistory | None, types: Mapping[str, InstanceType]
-) -> list[GuideDocument]:
-    """The guides of a request, with what its family's runs say."""
-    runs, audits = (history.runs, history.audits) if history else ((), ())
-    newest = max(audits, key=lambda audit: audit["job"]["ended_at"] or "", default=None)
-    isolated = _isolated(one.request)
-    return chosen(of_request(one.job, runs, newest, types, isolated=isolated))
-
-
-def _isolated(request: Request) -> bool | None:
-    """EnableNetworkIsolation; AWS's default is false. None where it is not known yet."""
-    path = path_of(request.kind, "EnableNetworkIsolation")
-    value = request.value(path) if path else None
-    return None if isinstance(value, NotKnown) else bool(value)
-
-
-def _cost(
-    request: Request, at_limit: Job | None, job: Job, market: Market, trials: Sequence[Cost]
-) -> Cost:
-    """The most that it costs, on the dearest of the types that it prefers."""
-    if request.kind.row.rollup:
-        return cost_of_search(request, trials)
-    most = None if at_limit is None else dearest(at_limit, request, market)
-    return cost_of(request, most, dearest(job, request, market), market)
-
-
-def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[Basis, Decimal]:
-    """What the job's length rests on: its family's median, else its limit, else an hour."""
-    if forecast is not None and forecast.seconds is not None and forecast.seconds.median > 0:
-        return Basis.HISTORY, forecast.seconds.median
-    if limit.seconds is not None:
-        return Basis.LIMIT, limit.seconds
-    return Basis.HOUR, HOUR_S
-
-
-def _case(asked: RequestCase) -> FamilyCase | TuningCase:
-    """The request as the case of a job that ran, for rules that judge both."""
-    job, policy, basis = asked.job, asked.policy, asked.before_run
-    if job.kind.row.rollup:
-        return TuningCase(job, (), policy=policy, before_run=basis)
-    usage = measure(job, (), asked.market.types, absent=_NOT_RUN)
-    of = (job, usage.active(), usage, asked.bill, asked.market, asked.earlier)
-    return FamilyCase(*of, policy=policy, before_run=basis)
-
-
-def _findings(
-    asked: RequestCase, outcomes: Outcomes, exempt: Mapping[str, Exemption], ruleset: Ruleset
-) -> tuple[Finding, ...]:
-    """What the rules found, each with what it alone would save.
-
-    The severity is the card's, but for dollars that rest on runs and for what the policy sets.
-    """
-    founds = [(name, found) for name, found in outcomes if isinstance(found, Found)]
-    local = asked.policy
-    severities = Severities(local.severity, local.severities)
-    plan = local.discounts.savings_plan
-    savings = allocate(
-        asked.job, asked.bill, founds, asked.market, severities, exempt, savings_plan=plan
-    )
-    cards = {rule.name.name: rule.before_run for rule in ruleset.rules}
-    by_runs = asked.before_run is Basis.HISTORY
-    return tuple(
-        finding
-        if (severity := cards[finding.rule.name]) is None
-        or finding.rule.name in local.severities
-        or (by_runs and finding.alone_usd is not None)
-        else replace(finding, severity=_of_exposure(finding) or severity)
-        for finding in savings.findings
-    )
-
-
-def _as_before(finding: Finding, item: Ignored | None) -> Finding:
-    """The finding with the earlier run that had it; its dollars there, where it has none itself."""
-    if item is None:
-        return finding
-    known = finding.alone_usd if finding.found.change is not None else item.usd
-    return replace(finding, said_of=item.run, alone_usd=known)
-
-
-def refused(finding: Finding) -> bool:
-    """Whether AWS does not take the request, as the sentence of a grave finding says then."""
-    return finding.severity is Severity.HIGH and REFUSES in finding.found.summary
-
-
-def _of_exposure(finding: Finding) -> Severity | None:
-    """By the most that a request can cost, where that is what the finding is about."""
-    usd = finding.found.evidence.get("exposed_usd")
-    if not isinstance(usd, Decimal):
-        return None
-    if usd >= _EXPOSED_HIGH_USD:
-        return Severity.HIGH
-    return Severity.MEDIUM if usd >= _EXPOSED_USD else Severity.LOW
-
-
-def fixes_of(finding: Finding, request: Request) -> tuple[Parameter, ...]:
-    """The finding's fix, with the values that the request has as old ones."""
-    fixed = []
-    for parameter in finding.found.fix:
-        value = request.value(parameter.path)
-        plain = value if isinstance(value, str | int | bool) else None
-        shown = plain if plain is not None else (parameter.old if value is not None else None)
-        fixed.append(Parameter(parameter.path, shown, parameter.new))
-    return tuple(fixed)
+    found = (whole_audit(history, head.key) for head in sorted(heads, key=other)[:_AUDITS])
+    return FamilyHistory(runs_of(heads), tuple(audit for audit in found if audit is not None))

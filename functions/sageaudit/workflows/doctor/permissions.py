@@ -15,7 +15,6 @@ from sageaudit.adapters.aws import accounts, cloudwatch, sagemaker, secrets, sqs
 from sageaudit.adapters.aws.probes import IN_A_MEMBER
 from sageaudit.adapters.billing import cost_explorer
 from sageaudit.adapters.channels import services
-from sageaudit.adapters.history.dynamo import history as dynamo_decisions
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.prices import price_list
@@ -23,8 +22,13 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.policy.routes import CHANNEL_SECRETS
 
-TABLE, ROLE, ORGANIZATION, COVERAGE = "--table", "--role", "--organization", "--coverage"
-OF_STACK, OF_MEMBERS, SEND = "--stack", "--members", "--send"
+TABLE = "--table"
+ROLE = "--role"
+ORGANIZATION = "--organization"
+COVERAGE = "--coverage"
+OF_STACK = "--stack"
+OF_MEMBERS = "--members"
+SEND = "--send"
 FROM_HISTORY = "--from-history"
 """Options with which a command needs more."""
 ACCOUNT_SETTINGS = "lambda:GetAccountSettings"
@@ -42,8 +46,8 @@ MEMBER_CHECKS = ("lambda:InvokeFunction", *dynamo_history.READ_PERMISSIONS)
 _DESCRIBES = tuple(f"sagemaker:{kind.row.describe_call}" for kind in JobKind)
 _CHILDREN = sagemaker.CHILDREN_PERMISSIONS
 _READ = (*cloudwatch.PERMISSIONS, *price_list.PERMISSIONS)
-_JOB = (*sagemaker.PERMISSIONS, *_CHILDREN, *_READ)
-_ON_ALL = {*sagemaker.CLI_PERMISSIONS, *sagemaker.NOT_LIMITED}
+_JOB = (*sagemaker.AUDIT_PERMISSIONS, *_CHILDREN, *_READ)
+_ON_ALL = {*sagemaker.LIST_PERMISSIONS, *sagemaker.NOT_LIMITED}
 _TABLE = {TABLE: dynamo_history.READ_PERMISSIONS}
 
 
@@ -63,7 +67,7 @@ COMMANDS: Mapping[str, Needs] = {
     "audit": Needs(_JOB),
     "record": Needs(_JOB),
     "scan": Needs(
-        (*sagemaker.PERMISSIONS, *sagemaker.CLI_PERMISSIONS, *_READ),
+        (*sagemaker.AUDIT_PERMISSIONS, *sagemaker.LIST_PERMISSIONS, *_READ),
         {
             ROLE: accounts.ASSUME_PERMISSIONS,
             ORGANIZATION: accounts.LIST_PERMISSIONS,
@@ -88,7 +92,7 @@ COMMANDS: Mapping[str, Needs] = {
 
 CHANGING: Mapping[str, Needs] = {
     "advice": Needs(
-        (), {TABLE: (*dynamo_history.READ_PERMISSIONS, *dynamo_decisions.DECIDE_PERMISSIONS)}
+        (), {TABLE: (*dynamo_history.READ_PERMISSIONS, *dynamo_history.DECIDE_PERMISSIONS)}
     ),
     "notify": Needs(
         (),
@@ -100,7 +104,7 @@ CHANGING: Mapping[str, Needs] = {
     "backfill": Needs(
         (
             *stack_outputs.CLI_PERMISSIONS,
-            *sagemaker.CLI_PERMISSIONS,
+            *sagemaker.LIST_PERMISSIONS,
             *sagemaker.COUNT_PERMISSIONS,
             *dynamo_history.READ_PERMISSIONS,
             *sqs.SEND_PERMISSIONS,
@@ -120,7 +124,7 @@ STACK = "SageAudit"
 """The stack's name; those of its queues begin with it."""
 
 
-_DECIDE = frozenset(dynamo_decisions.DECIDE_PERMISSIONS)
+_DECIDE = frozenset(dynamo_history.DECIDE_PERMISSIONS)
 _OF_DECISIONS = {
     "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [keys.ADVICE_PK]}}
 }

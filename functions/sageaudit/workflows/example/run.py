@@ -1,29 +1,57 @@
-"""The history of the example company: its recordings, audited as recorded jobs are."""
+"""The history of the example company: recordings of its runs, audited as recorded jobs are.
+
+A recording has SageMaker's answer, the tags, and the metrics that CloudWatch would show of what the
+run's program does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import date
+from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.local_files import data_folder
-from sageaudit.adapters.files.recording import Recording
+from sageaudit.adapters.files.recording import Recording, parsed
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.sums import Scope
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.market import InstanceType
 from sageaudit.errors import BadUsage, NoHistory
 from sageaudit.ports import History
 from sageaudit.queries.window import FIRST
-from sageaudit.workflows.example.company import recordings
+from sageaudit.structs import replace
+from sageaudit.workflows.example.company import Phase, Run, Work, Workload, runs
 from sageaudit.workflows.recordings.jobs import RecordedJob, recordings_in
 from sageaudit.workflows.recordings.run import audit_recorded_job, in_order_of_ends
 
 POLICY = Policy(tags_shown=("project",), version="example-company")
 """Its version marks the audits of the example company: no policy of a user has it."""
+Json = dict[str, Any]
+OBJECTIVE = "validation:rmse"
+_SPOT_SHARE = 0.36
+"""Of the seconds that a spot run works, those that are billed: our choice."""
+_BILLED = frozenset({"Downloading", "Training", "Uploading"})
+_VOLUME_GB = 100
+_PARALLEL_TRIALS = 2
+_MINUTELY_UP_TO_MIN = 240
+"""Longer runs have a point every 5 minutes, which makes the history in seconds."""
+_COPIES = Work(1, cores=0.4, gib=2)
+"""A minute of Downloading or Uploading."""
+_SPREADS = {
+    "CPUUtilization": 0.04,
+    "MemoryUtilization": 0.01,
+    "DiskUtilization": 0.01,
+    "GPUUtilization": 0.03,
+    "GPUMemoryUtilization": 0.01,
+}
+"""The noise of each metric, as a share of its mean."""
 
 
 def default_path() -> Path:
@@ -33,7 +61,7 @@ def default_path() -> Path:
 
 def example_jobs(last_day: date) -> list[RecordedJob]:
     """The jobs of the eight weeks that end with this day, in the order of their ends."""
-    read = (recording.parsed(document) for document in recordings(last_day))
+    read = (parsed(document) for document in recordings(last_day))
     jobs = [
         RecordedJob.of(recorded, partial(_given, recorded))
         for file in read
@@ -73,3 +101,238 @@ def _is_example(history: History) -> bool:
     days = {row.day for row in history.sums(Scope.ACCOUNT, FIRST.date(), date.max)}
     heads = (head for day in days for head in history.runs(RunQuery.of_day(day)))
     return all(head.policy == POLICY.version for head in heads)
+
+
+def recordings(last_day: date) -> Iterator[Json]:
+    """The recordings of all runs of the eight weeks that end with this day, in no order."""
+    return map(recording, runs(last_day))
+
+
+def recording(run: Run) -> Json:
+    """The recording of a run; of a tuning job, the set with its trials."""
+    kind = run.workload.kind
+    if kind is JobKind.TUNING:
+        return _search(run)
+    answer = _training(run) if kind is JobKind.TRAINING else _batch(run)
+    return _file(run, answer) | {"metrics": {"series": [*series(run)]}}
+
+
+def _file(run: Run, answer: Json) -> Json:
+    workload = run.workload
+    tags = {"owner": workload.team.owner, "project": workload.team.project}
+    return {
+        "region": workload.place.region,
+        "account": workload.place.account,
+        "tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+        "describe": answer | dict(workload.answer),
+    }
+
+
+def _training(run: Run) -> Json:
+    workload, phases = run.workload, run.phases
+    used_s = _used_s(phases)
+    limits = {"MaxRuntimeInSeconds": 3600 * workload.limit_h}
+    if workload.spot:
+        limits["MaxWaitTimeInSeconds"] = 2 * 3600 * workload.limit_h
+    answer = {
+        "HyperParameters": {
+            **({"sagemaker_program": workload.script} if workload.script else {}),
+            **workload.hyperparameters,
+        },
+        "AlgorithmSpecification": {
+            "TrainingImage": workload.image,
+            "TrainingInputMode": "File",
+        },
+        "InputDataConfig": [{"ChannelName": "training", "DataSource": _data(run)}],
+        "OutputDataConfig": {"S3OutputPath": f"{_bucket(workload)}/models"},
+        "ResourceConfig": _cluster(workload) | {"VolumeSizeInGB": _VOLUME_GB},
+        "StoppingCondition": limits,
+        "SecondaryStatus": workload.status,
+        "SecondaryStatusTransitions": _transitions(run),
+        "TrainingTimeInSeconds": used_s,
+        "BillableTimeInSeconds": round(used_s * (_SPOT_SHARE if workload.spot else 1)),
+        "EnableManagedSpotTraining": workload.spot,
+    }
+    if workload.status == "Completed":
+        model = f"{_bucket(workload)}/models/{run.name}/output/model.tar.gz"
+        answer["ModelArtifacts"] = {"S3ModelArtifacts": model}
+    return _head(run) | answer
+
+
+def _used_s(phases: list[Phase]) -> int:
+    """The seconds that are billed at most: a download is billed once, also if it is repeated."""
+    downloads = [phase.seconds for phase in phases if phase.name == "Downloading"]
+    used = sum(phase.seconds for phase in phases if phase.name in _BILLED)
+    return used - sum(downloads[1:])
+
+
+def _batch(run: Run) -> Json:
+    """The answer about a processing or transform job, which has no phases."""
+    workload = run.workload
+    if workload.kind is JobKind.TRANSFORM:
+        return _head(run) | {
+            "ModelName": f"{workload.name}-model",
+            "TransformInput": {"DataSource": _data(run)},
+            "TransformResources": _cluster(workload),
+        }
+    cluster = _cluster(workload) | {"VolumeSizeInGB": _VOLUME_GB}
+    return _head(run) | {
+        "AppSpecification": {"ImageUri": workload.image},
+        "ProcessingResources": {"ClusterConfig": cluster},
+        "StoppingCondition": {"MaxRuntimeInSeconds": 3600 * workload.limit_h},
+    }
+
+
+def _head(run: Run) -> Json:
+    """What the answers of all kinds have."""
+    row, phases = run.workload.kind.row, run.phases
+    failure = run.workload.failure
+    return {
+        row.name_key: run.name,
+        row.arn_key: run.arn,
+        row.status_key: run.workload.status,
+        "CreationTime": _stamp(run.begin),
+        row.start_key: _stamp(phases[0].end),
+        row.end_key: _stamp(phases[-1].end),
+        "LastModifiedTime": _stamp(phases[-1].end),
+        **({"FailureReason": failure} if failure else {}),
+    }
+
+
+def _transitions(run: Run) -> list[Json]:
+    """The phases, and the state in which the run ended."""
+    phases = run.phases
+    ended = Phase(run.workload.status, phases[-1].end, phases[-1].end)
+    return [
+        {"Status": phase.name, "StartTime": _stamp(phase.begin), "EndTime": _stamp(phase.end)}
+        for phase in (*phases, ended)
+    ]
+
+
+def _cluster(workload: Workload) -> Json:
+    return {"InstanceType": workload.instance, "InstanceCount": workload.hosts}
+
+
+def _bucket(workload: Workload) -> str:
+    return f"s3://example-company-{workload.team.project}"
+
+
+def _data(run: Run) -> Json:
+    """Each run reads the data of its own day."""
+    address = f"{_bucket(run.workload)}/{run.workload.name}/{run.begin:%Y-%m-%d}"
+    source = {"S3DataType": "S3Prefix", "S3Uri": address}
+    return {"S3DataSource": source | {"S3DataDistributionType": "FullyReplicated"}}
+
+
+def _stamp(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _search(run: Run) -> Json:
+    """A tuning job with its trials, two of which run at a time."""
+    workload, row = run.workload, run.workload.kind.row
+    trials = [_trial(run, number) for number in range(len(workload.objectives))]
+    ends = [trial["describe"]["TrainingEndTime"] for trial in trials]
+    config = {
+        "Strategy": "Bayesian",
+        "TrainingJobEarlyStoppingType": "Auto",
+        "HyperParameterTuningJobObjective": {"Type": "Minimize", "MetricName": OBJECTIVE},
+        "ResourceLimits": {
+            "MaxNumberOfTrainingJobs": len(trials),
+            "MaxParallelTrainingJobs": _PARALLEL_TRIALS,
+        },
+    }
+    answer = {
+        row.name_key: run.name,
+        row.arn_key: run.arn,
+        row.status_key: workload.status,
+        "CreationTime": _stamp(run.begin),
+        row.end_key: max(ends),
+        "LastModifiedTime": max(ends),
+        "HyperParameterTuningJobConfig": config,
+        "TrainingJobStatusCounters": {"Completed": len(trials)},
+    }
+    return _file(run, answer) | {"children": trials}
+
+
+def _trial(run: Run, number: int) -> Json:
+    """A training job of the search. Its name has no hash of its own: it is the number's."""
+    workload, minutes = run.workload, run.workload.minutes + 10
+    begin = run.begin + timedelta(minutes=minutes * (number // _PARALLEL_TRIALS))
+    objective = {"MetricName": OBJECTIVE, "Value": workload.objectives[number]}
+    of_search = {"TuningJobArn": run.arn, "FinalMetricDataList": [objective]}
+    trial = replace(
+        workload,
+        kind=JobKind.TRAINING,
+        hyperparameters={"max_depth": str(3 + number), "eta": "0.1"},
+        answer=of_search,
+    )
+    name = f"{run.name}-{number + 1:03d}-{0x9E3779B9 * (number + 1) % 2**32:08x}"
+    return recording(Run(trial, name, begin, f"{run.seed} {number}"))
+
+
+def series(run: Run) -> Iterator[dict[str, Any]]:
+    """The series of each host and metric, as recordings have them."""
+    workload, dice = run.workload, run.dice
+    minutes = [*_minutes(run)]
+    period_min = 1 if len(minutes) <= _MINUTELY_UP_TO_MIN else 5
+    begin = run.phases[0].end.replace(second=0) + timedelta(minutes=1)
+    for number in range(1, workload.hosts + 1):
+        for metric, values in _values(workload, minutes[::period_min], dice).items():
+            yield {
+                "host": f"{run.name}/{_host(workload.kind, number)}",
+                "metric": metric,
+                "start": f"{begin:%Y-%m-%dT%H:%M:%SZ}",
+                "period_s": 60 * period_min,
+                "values": values,
+            }
+
+
+def _host(kind: JobKind, number: int) -> str:
+    metrics = kind.row.metrics
+    numbered = metrics is not None and metrics.hosts_numbered
+    return f"algo-{number}" if numbered else f"i-0c41d7a92be5f{number:04x}"
+
+
+def _minutes(run: Run) -> Iterator[Work | None]:
+    """What each minute has from the first download on; None while there is no instance."""
+    phases, work = run.phases[1:], run.workload.work
+    work_s = sum(phase.seconds for phase in phases if phase.name == "Training")
+    stretch = work_s / (60 * run.workload.minutes)
+    ahead = iter([one for one in work for _ in range(round(one.minutes * stretch))])
+    for phase in phases:
+        for _ in range(round(phase.seconds / 60)):
+            if phase.name == "Training":
+                yield next(ahead, work[-1])
+            else:
+                yield None if phase.name in {"Interrupted", "Starting"} else _COPIES
+
+
+def _values(
+    workload: Workload, minutes: Sequence[Work | None], dice: random.Random
+) -> dict[str, list[float | None]]:
+    """The points of one host. CPU and GPU are sums: 100 for each core and each GPU."""
+    on = packaged.types()[workload.instance]
+    most = {"CPUUtilization": 100 * on.vcpu, "MemoryUtilization": 100}
+    if workload.kind is not JobKind.TRANSFORM:
+        most |= {"DiskUtilization": 100}
+    if on.gpus:
+        most |= {"GPUUtilization": 100 * on.gpus, "GPUMemoryUtilization": 100 * on.gpus}
+    points: dict[str, list[float | None]] = {metric: [] for metric in most}
+    for work in minutes:
+        means = {} if work is None else _means(work, on)
+        for metric, values in points.items():
+            mean, spread = means.get(metric), _SPREADS[metric]
+            value = None if mean is None else dice.gauss(mean, mean * spread)
+            values.append(None if value is None else round(min(max(value, 0), most[metric]), 2))
+    return points
+
+
+def _means(work: Work, on: InstanceType) -> dict[str, float]:
+    return {
+        "CPUUtilization": 100 * work.cores,
+        "MemoryUtilization": 100 * work.gib / float(on.memory_gib),
+        "DiskUtilization": 12.0,
+        "GPUUtilization": 100 * work.gpus,
+        "GPUMemoryUtilization": 100 * work.gpu_gib / float(on.gpu_memory_gib or 1),
+    }

@@ -21,9 +21,12 @@ its channel's queue: docs/decisions/0024-transactional-outbox.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from itertools import islice, takewhile
+
+from msgspec import Struct
 
 from sageaudit.domain.advice.advice import MOST_RUNS, advice_id, advices_of
 from sageaudit.domain.advice.comparison import find_cost_spike
@@ -32,8 +35,10 @@ from sageaudit.domain.alert.alert import (
     AlertCase,
     AlertDecision,
     AlertKind,
+    ChannelHour,
     PastAlerts,
     group_key,
+    hour_of,
     no_alert,
     with_details,
 )
@@ -47,23 +52,39 @@ from sageaudit.domain.alert.rule import (
     why_too_old,
 )
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Destination, JobRouteFacts, RouteFacts
 from sageaudit.errors import Throttled, Unavailable, reading
 from sageaudit.output.text.alert_card import card_of, job_line
-from sageaudit.output.text.card import MessageCard
-from sageaudit.ports import History
+from sageaudit.output.text.card import MessageCard, Notice, Writer, to_body
+from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace
+from sageaudit.ports import AlertLedger, Decisions, History
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.stored import is_child, whole_audit
-from sageaudit.workflows.notify.run import Notification, NotifyDependencies, Post
+from sageaudit.workflows.audit.stored import count_children, family_runs, whole_audit
 
 TRIES = 8
 """One process at a time writes the messages of a family. A retry means another one was faster."""
 _RUNS_BACK = timedelta(days=365)
 _PAGE = 100
+
+
+class NotifyDependencies(Struct, frozen=True):
+    """What `notify` reads, writes and decides by.
+
+    `writers`: of each channel of the policy. `installed_at`: no message is sent about a job
+    that ended before this moment; None where it is not known. `place`: the history that the
+    commands of messages ask.
+    """
+
+    history: History
+    ledger: AlertLedger
+    decisions: Decisions
+    policy: Policy
+    writers: Mapping[str, Writer]
+    installed_at: Callable[[], datetime | None] = lambda: None
+    place: HistoryPlace = OWN_HISTORY
 
 
 def notify(
@@ -182,17 +203,12 @@ def _subject_runs(
     most, found, read_from = MOST_RUNS // len(families), list[AuditSummary](), since
     for family in sorted(families):
         with reading("runs of the family"):
-            newest = islice(_family_runs(head, family, history), most)
-            runs = list(takewhile(lambda run: run.ended_at >= since, newest))
+            newest = family_runs(history, head.account, head.region, family, page=_PAGE)
+            runs = [*takewhile(lambda run: run.ended_at >= since, islice(newest, most))]
         if len(runs) == most:
             read_from = max(read_from, runs[-1].ended_at)
         found += (run for run in runs if run.key != head.key)
     return found, read_from
-
-
-def _family_runs(head: AuditSummary, family: str, history: History) -> Iterator[AuditSummary]:
-    """The runs of a family in the same account and region, the newest first."""
-    return history.runs(RunQuery.of_family(head.account, head.region, family), page_size=_PAGE)
 
 
 def _corrected_audit(key: JobKey, decision: AlertDecision, history: History) -> MessageAudit | None:
@@ -268,15 +284,70 @@ def _with_line(
     channels = tuple(name for name in asking if not last or name not in last.channels)
     if not channels or deps.ledger.has_line(head.key):
         return notification
-    children = _count_children(head, deps.history) if audit.is_rollup else None
+    with reading("runs of the roll-up"):
+        children = count_children(head, deps.history) if audit.is_rollup else None
     card, usd = job_line(audit, children), audit.figures.usd
     return replace(notification, line=Post(Destination(channels), card, usd))
 
 
-def _count_children(head: AuditSummary, history: History) -> int:
-    """How many jobs of a roll-up are audited, which are those that its cost sums."""
-    with reading("runs of the roll-up"):
-        return sum(
-            not run.rollup and is_child(run.key, head.key, head.ended_at)
-            for run in _family_runs(head, head.family, history)
-        )
+class Notification(Struct, frozen=True):
+    """What is done about one version of an audit.
+
+    `alert` is the message, None if the decision is that there is none; `line` the line about the
+    job. `new_past`: the alerts of the run and its subject with this one; None if they stay as they
+    were read. `write` says which channels are `held`: they have had their most in this hour.
+    """
+
+    decision: AlertDecision
+    new_past: PastAlerts | None = None
+    alert: Post | None = None
+    line: Post | None = None
+    held: tuple[str, ...] = ()
+
+    def write(
+        self, past: PastAlerts, version: int, deps: NotifyDependencies, now: datetime
+    ) -> Notification | None:
+        """Writes it, if there is anything; None if `past`, as it was read, does not hold any more.
+
+        An alert, the notice of each channel, the mark that the run had its line, and the counts of
+        the channels' hours are one transaction.
+        """
+        new_past = self.new_past or past
+        posts: list[Post] = [post for post in (self.alert, self.line) if post]
+        if new_past is past and not posts:
+            return self
+        hours = [
+            (post, post.hour(channel, deps, now)) for post in posts for channel in post.to.channels
+        ]
+        bodies = {
+            hour.channel: post.body(f"{past.run}|{version}|{hour.channel}", hour, deps)
+            for post, hour in hours
+            if hour.needs_notice
+        }
+        counts = [hour for _, hour in hours if hour.count]
+        has_line = self.line is not None
+        if not deps.ledger.write(past, new_past, bodies, now, counts, line=has_line):
+            return None
+        return replace(self, held=tuple(hour.channel for _, hour in hours if hour.held))
+
+
+class Post(Struct, frozen=True):
+    """A card, and where it goes. `may_wait`: above a channel's most in an hour it is held."""
+
+    to: Destination
+    card: MessageCard
+    usd: Decimal | None
+    may_wait: bool = True
+
+    def hour(self, channel: str, deps: NotifyDependencies, now: datetime) -> ChannelHour:
+        """The channel's hour with this message; nothing is counted where none is ever held."""
+        most, began = deps.policy.max_per_hour.get(channel), hour_of(now)
+        if most is None or not self.may_wait:
+            return ChannelHour(channel, began)
+        return deps.ledger.hour(channel, began).with_message(self.card.headline, self.usd, most)
+
+    def body(self, notice_id: str, hour: ChannelHour, deps: NotifyDependencies) -> str:
+        """The notice: the card, or with the first held message that of the hour."""
+        held_hour = hour.began_at if hour.held else None
+        payload = {} if held_hour else deps.writers[hour.channel](self.card, deps.policy.mentions)
+        return to_body(Notice(notice_id, hour.channel, payload, held_hour))

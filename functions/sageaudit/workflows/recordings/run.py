@@ -13,9 +13,13 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.domain.audit.family_runs import summary_of_run
+from sageaudit.domain.guides import chosen, of_audit
+from sageaudit.domain.job.course import reason_class
 from sageaudit.domain.job.ref import JobEnded
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, HistoryFileError, SageauditError
+from sageaudit.output.html.contents import JobReport
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.attempt import Audited, Caller
@@ -27,6 +31,7 @@ from sageaudit.workflows.recordings.jobs import (
     named_jobs,
     recorded_jobs,
     recordings_in,
+    run_of,
 )
 
 
@@ -128,6 +133,17 @@ def audit_recorded(read: Recording | RecordedSet, policy: Policy) -> AuditDocume
     if isinstance(audit, BadRecording):
         raise audit
     return audit
+
+
+def recorded_report(path: Path, document: AuditDocument) -> JobReport:
+    """The report of the one job in a recording. Raises BadRecording."""
+    recorded = recording.read(path)
+    if not isinstance(recorded, Recording):
+        return JobReport(document, None)
+    run = run_of(recorded)
+    own = summary_of_run(run.job, reason=reason_class(run.job), usage=run.usage)
+    guides = chosen(of_audit(document, run.job, own, (), run.market.types))
+    return JobReport(document, run.usage, guides)
 
 
 def _read(path: Path, *, lasts: bool) -> _RecordedFile | BadRecording:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -94,6 +94,28 @@ def read(
         accounts={name: (bills.get(name), usd) for name, usd in audited.items()},
     )
     return Covered(known, explorer.requests)
+
+
+def read_own(
+    history: History,
+    session: Any,
+    period: Period,
+    account: str | None,
+    before: Callable[[BilledAccounts], None],
+) -> Covered:
+    """The same of the session's own account; `before` gets what will be asked.
+
+    Raises BadUsage if the audits of these days are of other accounts.
+    """
+    rows = history.sums(Scope.ACCOUNT, period.since, period.until, account=account)
+    places = {(row.account, row.region) for row in rows}
+    regions = sorted({region for _, region in places})
+    asked = billed(session, regions[0])
+    [own] = asked.accounts
+    if {account for account, _ in places} != {own}:
+        raise BadUsage(f"--coverage reads the bill of your own account: give --account {own}")
+    before(asked)
+    return read(asked, history, places, regions, period)
 
 
 def _of_accounts(

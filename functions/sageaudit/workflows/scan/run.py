@@ -1,250 +1,277 @@
-"""Audits many listed jobs: AWS is read ahead by many workers, audits are made in one order.
-
-A lane is one account and region. Its jobs are described, and their tags and metrics read, some
-jobs ahead of the audit; the audits themselves follow one another, the oldest end first, so that
-each run finds the earlier runs of its family in the history. Nothing of a job is kept afterwards.
-"""
+"""One scan: lists its jobs, audits them into a history, and ranks the sums of their places."""
 
 from __future__ import annotations
 
-import enum
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from datetime import datetime
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime
+from itertools import islice
+from pathlib import Path
 
 from msgspec import Struct, field
 
-from sageaudit.domain.audit.audit import Judged
-from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.audit.sums import Sums, sums_of
+from sageaudit.adapters.aws.pace import Stopped
+from sageaudit.domain.audit.ranking import FamilyFix, RankedName, Ranking, family_fix, ranking
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.sums import Scope, SumRow, grouped
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import JobEnded
-from sageaudit.domain.sweep import Listed
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.sweep import Listed, Period, chosen, newest
 from sageaudit.errors import (
-    AccessDenied,
     AwsError,
-    JobNotFound,
+    BadRecording,
+    HistoryFileError,
     NoCredentials,
-    RejectedEvent,
     SageauditError,
+    Throttled,
+    Unavailable,
 )
-from sageaudit.ports import Pending, Workers
+from sageaudit.exits import exit_of
+from sageaudit.ports import History, Workers
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller
-from sageaudit.workflows.audit.run import audit_finished_job
+from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.audit.stored import whole_audit
-from sageaudit.workflows.scan.lanes import Reader, ReadJob
+from sageaudit.workflows.recordings.jobs import recordings_below
+from sageaudit.workflows.scan.accounts import (
+    ListRefusal,
+    ScannedAccount,
+    ScannedAccounts,
+    lanes_of,
+    list_jobs,
+)
+from sageaudit.workflows.scan.lanes import Lane, scan, to_audit
+from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
-AHEAD = 24
-"""Jobs of one lane that are read before their turn: enough for 10 a second at 2 s each."""
-_AHEAD_IN_ALL, _LEAST_AHEAD = 96, 4
-"""Of all lanes together: what is read waits in memory for its audit."""
-_LANES = 32
-"""Lanes that are read at the same time."""
-_GIVE_UP_AFTER = 20
-"""Refusals in a row, without one success, after which the rest is not asked for: our choice."""
-
-
-class Result(enum.StrEnum):
-    """What became of a listed job."""
-
-    AUDITED = "audited"
-    KNOWN = "known"
-    """Its audit in the history is final: AWS was not asked."""
-    RUNNING = "running"
-    """It has not ended yet."""
-    GONE = "gone"
-    """It was deleted after it was listed."""
-    REFUSED = "refused"
-    """A permission is missing, AWS did not answer, or with another job: `error` says which."""
-    NOT_ASKED = "not_asked"
-    """The same was refused for many jobs before it, or the credentials expired."""
+_FAMILY_RUNS = 500
+"""Runs of a family among which the dearest is looked for, newest first."""
 
 
-class Outcome(Struct, frozen=True):
-    """What became of one job. `sums`: what its audit adds; None without an audit."""
+class Asked(Struct, frozen=True):
+    """Which jobs are audited, and how. `period` is None for all days of recordings.
 
-    lane: Lane
-    job: Listed
-    result: Result
-    sums: Sums | None = None
-    not_judged: tuple[str, ...] = ()
-    error: SageauditError | None = None
-
-
-class Lane(Struct, frozen=True, eq=False):
-    """The jobs of one account and region in the order of auditing, and what audits them."""
-
-    account: str
-    region: str
-    deps: AuditDependencies
-    jobs: Sequence[Listed]
-    again: bool
-    """Audit also those that are final."""
-    recorded: Callable[[Listed], tuple[AuditDependencies, datetime]] | None = None
-    """What each job is audited with, and as of when; None: `deps`, as of now."""
-
-    def of(self, job: Listed, clock: Callable[[], datetime]) -> tuple[AuditDependencies, datetime]:
-        """What a job is audited with, and as of when."""
-        return (self.deps, clock()) if self.recorded is None else self.recorded(job)
-
-
-def is_final(
-    job: Listed, head: AuditSummary | None, deps: AuditDependencies, now: datetime
-) -> bool:
-    """Whether the history's audit of a job is what an audit now would give."""
-    return (
-        head is not None
-        and head.settled
-        and (head.due_at is None or head.due_at > now)
-        and head.last_modified_at == job.modified_at
-        and (head.ruleset, head.policy) == (deps.ruleset.version, deps.policy.version)
-    )
-
-
-def to_audit(lane: Lane, now: datetime) -> Iterator[Listed]:
-    """The jobs of a lane that AWS would be asked about."""
-    for job in lane.jobs:
-        if job.finished and (lane.again or not is_final(job, _head(lane, job), lane.deps, now)):
-            yield job
-
-
-def scan(
-    lanes: Sequence[Lane],
-    workers: Workers,
-    *,
-    clock: Callable[[], datetime],
-    stopped: Callable[[], bool] = lambda: False,
-) -> Generator[Outcome, None, None]:
-    """Audits the jobs of all lanes and records the audits; one outcome for each job, as it is done.
-
-    A job that fails does not stop the others. When `stopped()` becomes true, it ends after the
-    audit in hand. Raises what the history raises: an audit that cannot be kept is not worth asking
-    for.
+    `some_regions`: an account need not have all of the regions.
     """
-    waiting = deque(lanes)
-    active: list[_Progress] = []
-    try:
-        while waiting or active:
-            while waiting and len(active) < _LANES:
-                lane = waiting.popleft()
-                active.append(_Progress(lane, workers, clock, deque(lane.jobs)))
-            ahead = min(AHEAD, max(_LEAST_AHEAD, _AHEAD_IN_ALL // len(active)))
-            for progress in active:
-                yield from progress.read_on(ahead)
-            heads = {progress.head: progress for progress in active if progress.head is not None}
-            if heads:
-                for pending in workers.first_done(heads.keys()):
-                    if stopped():
-                        return
-                    yield heads[pending].audit_next()
-            if stopped():
-                return
-            active = [progress for progress in active if not progress.at_end]
-    finally:
-        for progress in active:
-            progress.cancel()
+
+    period: Period | None
+    kinds: tuple[JobKind, ...]
+    limit: int | None
+    again: bool
+    policy: Policy
+    regions: tuple[str, ...] = ()
+    some_regions: bool = False
+
+    @property
+    def days(self) -> Period:
+        """The days of an account's jobs; only recordings may be of all days."""
+        assert self.period is not None  # noqa: S101 - the command gives an account's scan days
+        return self.period
+
+    def of(self, jobs: Iterable[Listed]) -> list[Listed]:
+        """At most `limit` jobs, those that ended last."""
+        return [*jobs] if self.limit is None else newest([*jobs], self.limit)
 
 
-class _Progress(Struct):
-    """How far one lane is."""
+class ScanRun(Struct):
+    """One scan. `tally` counts what could not be listed, and then while it runs.
 
-    lane: Lane
+    `statuses` are of each account, where several are scanned.
+    """
+
+    history: History
+    asked: Asked
     workers: Workers
-    clock: Callable[[], datetime]
-    left: deque[Listed]
-    ahead: deque[Pending[ReadJob]] = field(default_factory=deque)
-    refused: Counter[JobKind] = field(default_factory=Counter)
-    """Refusals in a row by kind."""
-    failed: int = 0
-    """Jobs in a row that AWS did not answer."""
-    ended_by: SageauditError | None = None
+    warn: Callable[[str], None]
+    """Is told of what cannot be listed, in a sentence."""
+    lanes: Sequence[Lane] = ()
+    tally: ScanTally = field(default_factory=ScanTally)
+    statuses: dict[str, AccountStatus] = field(default_factory=dict)
+
+    def list_recordings(self, folder: Path) -> None:
+        """Takes the recorded jobs; a file that cannot be audited is counted by its name."""
+
+        def refused(error: BadRecording) -> None:
+            self._refuse(error, quiet=False, tally=self.tally)
+
+        asked = self.asked
+        recorded = {
+            (job.listed.ref, job.listed.created_at): job
+            for job in recordings_below(folder, refused)
+            if job.listed.ref.kind in asked.kinds
+        }
+        jobs = [job.listed for job in recorded.values()]
+        if asked.period is not None:
+            jobs = chosen(jobs, asked.period, asked.kinds)
+
+        def of(listed: Listed) -> tuple[AuditDependencies, datetime]:
+            job = recorded[listed.ref, listed.created_at]
+            return job.dependencies(self.history, asked.policy), job.final_at
+
+        if jobs:
+            lanes = lanes_of(asked.of(jobs), of(jobs[0])[0], again=asked.again)
+            self.lanes = [replace(lane, recorded=of) for lane in lanes]
+
+    def list_account(self, account: ScannedAccount) -> None:
+        """Takes the listed jobs. Raises NoCredentials where no region accepts the credentials."""
+        jobs = self._listed(account, self.tally, quiet=False)
+        deps = account.dependencies(self.history, self.asked.policy)
+        self.lanes = lanes_of(self.asked.of(jobs), deps, again=self.asked.again)
+
+    def list_accounts(self, several: ScannedAccounts, stopped: Callable[[], bool]) -> None:
+        """Takes the listed jobs of several accounts; one that refuses is said and stops no other.
+
+        Raises Stopped as soon as `stopped()` becomes true.
+        """
+        jobs: list[Listed] = []
+        for status, found in several.each(
+            lambda account, tally: self._listed(account, tally, quiet=True), stopped
+        ):
+            self.statuses[status.account] = status
+            jobs += found
+            for reason in status.reasons:
+                self.warn(f"{status.account}: {reason}")
+            self.tally.take(status.tally, status.error)
+        taken = self.asked.of(jobs)
+        names = sorted({job.ref.account for job in taken})
+        deps = several.dependencies(names, self.history, self.asked.policy)
+        self.lanes = [
+            lane
+            for name in names
+            for lane in lanes_of(
+                [job for job in taken if job.ref.account == name],
+                deps[name],
+                again=self.asked.again,
+            )
+        ]
+        for lane in self.lanes:
+            if (known := self.statuses.get(lane.account)) is not None:
+                known.listed += len(lane.jobs)
+
+    def _listed(self, account: ScannedAccount, tally: ScanTally, *, quiet: bool) -> list[Listed]:
+        """The jobs of an account; what cannot be listed is counted, and said unless `quiet`.
+
+        Raises the error where nothing can be listed with the account's credentials.
+        """
+        asked = self.asked
+        listing = list_jobs(
+            account.lists,
+            account.jobs.children,
+            asked.regions,
+            asked.kinds,
+            asked.days,
+            self.workers,
+        )
+        if not listing.answered:
+            _raise_no_answer([refusal.error for refusal in listing.refusals])
+        closed = {refusal.region for refusal in listing.refusals if _no_credentials(refusal)}
+        for refusal in listing.refusals:
+            if closed == set(asked.regions) and _no_credentials(refusal):
+                raise refusal.error
+            if not (asked.some_regions and refusal.region in closed):
+                self._refuse(refusal.error, quiet=quiet, tally=tally)
+        if asked.some_regions and closed and not quiet:
+            self.warn(f"not enabled for this account: {', '.join(sorted(closed))}")
+        return [*listing.jobs]
+
+    def _refuse(self, error: SageauditError, *, quiet: bool, tally: ScanTally) -> None:
+        if not quiet:
+            self.warn(str(error))
+        tally.refuse(str(error), exit_of(error))
 
     @property
-    def head(self) -> Pending[ReadJob] | None:
-        """The next job in order, if it is being read."""
-        return self.ahead[0] if self.ahead else None
+    def jobs(self) -> int:
+        """All listed jobs, those that still run included."""
+        return sum(len(lane.jobs) for lane in self.lanes)
 
     @property
-    def at_end(self) -> bool:
-        return not self.left and not self.ahead
+    def places(self) -> list[tuple[str, str]]:
+        """The accounts and regions with jobs."""
+        return sorted({(lane.account, lane.region) for lane in self.lanes})
 
-    def cancel(self) -> None:
-        """Has nothing read any more that was not begun."""
-        for pending in self.ahead:
-            pending.cancel()
+    @property
+    def left(self) -> int:
+        """Jobs that it did not come to."""
+        return self.jobs - self.tally.done
 
-    def read_on(self, most: int) -> Iterator[Outcome]:
-        """Reads on until `most` jobs are ahead; yields the outcomes of those not to be read."""
-        while self.left and len(self.ahead) < most:
-            job = self.left.popleft()
-            if (outcome := self._without_asking(job)) is not None:
-                yield outcome
-            else:
-                of_aws = self.lane.recorded is None
-                reader = Reader(job, *self.lane.of(job, self.clock), metrics_ahead=of_aws)
-                self.ahead.append(self.workers.submit(reader))
+    def to_audit(self) -> Iterator[Listed]:
+        """The jobs that AWS would be asked about now."""
+        now = datetime.now(UTC)
+        return (job for lane in self.lanes for job in to_audit(lane, now))
 
-    def _without_asking(self, job: Listed) -> Outcome | None:
-        if not job.finished:
-            return Outcome(self.lane, job, Result.RUNNING)
-        head = _head(self.lane, job)
-        final = is_final(job, head, self.lane.deps, self.clock())
-        if head is not None and final and not self.lane.again:
-            return Outcome(self.lane, job, Result.KNOWN, head.sums, self._reasons(head))
-        if self.ended_by is not None or self.refused[job.ref.kind] >= _GIVE_UP_AFTER:
-            return Outcome(self.lane, job, Result.NOT_ASKED)
-        return None
-
-    def _reasons(self, head: AuditSummary) -> tuple[str, ...]:
-        """Why an audit of the history did not judge all; only its document says so."""
-        if head.judged in {None, Judged.YES}:
-            return ()
-        document = whole_audit(self.lane.deps.history, head.key)
-        return () if document is None else tuple(document["not_judged"])
-
-    def audit_next(self) -> Outcome:
-        """Audits and records the job at the head, which has been read."""
-        read = self.ahead.popleft().result()
-        job = read.job
-        if isinstance(read.answer, JobNotFound):
-            return Outcome(self.lane, job, Result.GONE)
+    def run(self, stopped: Callable[[], bool], draw: Callable[[], None]) -> None:
+        """Audits and records until all is done, or `stopped()`, or the history takes no more."""
+        outcomes = scan(
+            self.lanes,
+            self.workers,
+            clock=lambda: datetime.now(UTC),
+            stopped=stopped,
+        )
         try:
-            document = _audit(read, self.lane)
-        except RejectedEvent as error:
-            named = RejectedEvent(error.code, f"{job.ref.name}: {error}")
-            return Outcome(self.lane, job, Result.REFUSED, error=named)
-        except AwsError as error:
-            if not read.met(error):
-                raise
-            self._note(job, error)
-            return Outcome(self.lane, job, Result.REFUSED, error=error)
-        self.refused[job.ref.kind] = self.failed = 0
-        if document is None:
-            return Outcome(self.lane, job, Result.RUNNING)
-        reasons = tuple(document["not_judged"])
-        return Outcome(self.lane, job, Result.AUDITED, sums_of(document), reasons)
-
-    def _note(self, job: Listed, error: AwsError) -> None:
-        """Ends the lane where the next jobs would fail in the same way."""
-        if isinstance(error, AccessDenied):
-            self.refused[job.ref.kind] += 1
+            for outcome in outcomes:
+                self.tally.add(outcome)
+                if (status := self.statuses.get(outcome.lane.account)) is not None:
+                    status.tally.add(outcome)
+                draw()
+        except Stopped:  # a request of the audit in hand was not sent any more
             return
-        self.failed += 1
-        if isinstance(error, NoCredentials) or self.failed >= _GIVE_UP_AFTER:
-            self.ended_by = error
+        except HistoryFileError as error:
+            self.tally.refuse(str(error), exit_of(error))
+        finally:
+            outcomes.close()
+
+    def period(self, today: date) -> Period:
+        """The days that were asked for, else those in which the jobs ended; today without any."""
+        if self.asked.period is not None:
+            return self.asked.period
+        days = [job.last_at.astimezone(UTC).date() for lane in self.lanes for job in lane.jobs]
+        return Period(min(days, default=today), max(days, default=today))
+
+    def sums(self, scope: Scope, period: Period) -> Iterator[SumRow]:
+        """The history's sums of the scanned accounts and regions in the period."""
+        for account, region in self.places:
+            yield from self.history.sums(
+                scope, period.since, period.until, account=account, region=region
+            )
+
+    def ranking(self, period: Period) -> Ranking:
+        """These sums, ranked."""
+
+        def fix_of(family: RankedName) -> FamilyFix | None:
+            if family.name is None:
+                return None
+            runs = (
+                self.history.runs(
+                    RunQuery.of_family(account, region, family.name),
+                    before=period.created_before,
+                    page_size=_FAMILY_RUNS,
+                )
+                for account, region in family.places
+            )
+            newest = heapq.merge(*runs, key=lambda head: head.ended_at, reverse=True)
+            of_period = (head for head in newest if head.ended_at.date() >= period.since)
+            heads = islice(of_period, _FAMILY_RUNS)
+            return family_fix(family.sums, heads, lambda key: whole_audit(self.history, key))
+
+        return ranking(lambda scope: self.sums(scope, period), period.since, period.until, fix_of)
+
+    def accounts(self, period: Period) -> list[AccountStatus]:
+        """What became of each account, with the history's sums: they add up to the ranking's."""
+        rows = self.sums(Scope.ACCOUNT, period) if self.statuses else ()
+        for account, sums in grouped(rows, lambda row: row.account).items():
+            if (status := self.statuses.get(account)) is not None:
+                status.sums = sums
+        return [*self.statuses.values()]
 
 
-def _head(lane: Lane, job: Listed) -> AuditSummary | None:
-    return lane.deps.history.head(JobKey(job.ref.arn, job.created_at))
+def _raise_no_answer(refused: Sequence[AwsError]) -> None:
+    """Raises Unavailable or Throttled where no list was answered, and none was denied."""
+    unanswered = [error for error in refused if isinstance(error, (Unavailable, Throttled))]
+    if unanswered and all(one in unanswered or isinstance(one, NoCredentials) for one in refused):
+        raise type(unanswered[0])(
+            f"no list of jobs could be read, so nothing is known of this account:"
+            f" {str(unanswered[0]).rstrip('.')}; check the network and the region, then try again"
+        )
 
 
-def _audit(read: ReadJob, lane: Lane) -> AuditDocument | None:
-    """The audit that the Lambda would make and record; None for a job that runs again."""
-    deps = replace(read.deps, jobs=read, metrics=read)
-    job = read.job
-    ended = JobEnded(job.ref, job.status, job.created_at, job.ended_at, {})
-    known = _head(lane, job) is not None
-    audited = audit_finished_job(ended, deps, now=read.now, caller=Caller.PERSON, again=known)
-    return audited.document if isinstance(audited, Audited) else None
+def _no_credentials(refusal: ListRefusal) -> bool:
+    """A region that is not enabled refuses credentials that are good elsewhere."""
+    return isinstance(refusal.error, NoCredentials)

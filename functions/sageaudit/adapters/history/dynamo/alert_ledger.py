@@ -24,7 +24,7 @@ from sageaudit.adapters.history.dynamo.keys import (
     SORT_KEY,
     TTL_ATTRIBUTE,
 )
-from sageaudit.adapters.history.dynamo.send_ledger import named
+from sageaudit.adapters.history.dynamo.send_ledger import named_item
 from sageaudit.domain.alert.alert import ALERTS_KEPT_DAYS, Alert, AlertKind, ChannelHour, PastAlerts
 from sageaudit.domain.alert.audit_figures import AlertFigures
 from sageaudit.domain.audit.finding_document import Worth
@@ -39,7 +39,10 @@ DIGEST_PERMISSIONS = ("dynamodb:PutItem",)
 """What `write_digest` calls, for items under DIGEST_PREFIX alone."""
 WATCH_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
 """What `watched` and `write_watched` call."""
-_LAST_SK, _ALERTS_SK, _WEEK_SK, _STATE_SK = "LAST", "ALERTS", "WEEK", "STATE"
+_LAST_SK = "LAST"
+_ALERTS_SK = "ALERTS"
+_WEEK_SK = "WEEK"
+_STATE_SK = "STATE"
 _LINE_SK = "LINE"
 _MAY_BE_UNKNOWN = ("avoidable_usd", "lost_usd")
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
@@ -60,7 +63,7 @@ class DynamoAlertLedger:
         of_run = self._table.get(keys.alert_pk(run), _LAST_SK)
         past = replace(self._of_group(group), run=run)
         if of_run is not None:
-            with named(of_run):
+            with named_item(of_run):
                 past = replace(past, last_of_run=_read_alert(of_run))
         return past
 
@@ -69,7 +72,7 @@ class DynamoAlertLedger:
         item = self._table.get(keys.family_alerts_pk(group), _ALERTS_SK)
         if item is None:
             return past
-        with named(item):
+        with named_item(item):
             alerts = tuple(map(_read_alert, item["alerts"]))
             steps = tuple(item["steps"])
             return replace(past, of_subject=alerts, steps=steps, revision=int(item["revision"]))
@@ -96,7 +99,7 @@ class DynamoAlertLedger:
         item = self._table.get(keys.watch_pk(key), _STATE_SK)
         if item is None:
             return WatchState(key)
-        with named(item):
+        with named_item(item):
             return _read_watched(key, item)
 
     def write_watched(self, state: WatchState, bodies: Mapping[str, str], now: datetime) -> bool:
@@ -116,7 +119,7 @@ class DynamoAlertLedger:
 
     def hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """Reads its item. Raises Malformed for one that cannot be read, or AwsError."""
-        return send_ledger.read(self._table, channel, began_at)
+        return send_ledger.read_channel_hour(self._table, channel, began_at)
 
     def has_line(self, key: JobKey) -> bool:
         """Whether its item is there. Raises AwsError."""
@@ -137,7 +140,9 @@ class DynamoAlertLedger:
         The run's last alert never expires, since new rules may judge a job again at any time.
         """
         actions = [
-            put_action(send_ledger.item(one, now), *_unchanged("revision", one.count - 1))
+            put_action(
+                send_ledger.channel_hour_item(one, now), *_unchanged("revision", one.count - 1)
+            )
             for one in hours
         ]
         if after is not before:
@@ -159,7 +164,7 @@ class DynamoAlertLedger:
         item = self._table.get(pk, sk)
         if item is None:
             return None
-        with named(item):
+        with named_item(item):
             return item["channel"], read_gzip_text(item["body"])
 
 

@@ -1,10 +1,14 @@
-"""History in DynamoDB. docs/data-model.md describes the keys and the query of each list."""
+"""History in DynamoDB. docs/data-model.md describes the keys and the query of each list.
+
+What people decided about advices is one partition, which is small: whoever may decide needs one
+permission that is limited to this partition's key.
+"""
 
 from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from itertools import islice
@@ -17,11 +21,14 @@ from sageaudit.adapters.history.codec import (
     due_until,
     ended_after,
     ended_sk,
+    from_item,
     moment_text,
     read_moment,
+    to_item,
 )
 from sageaudit.adapters.history.dynamo import items, keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
+from sageaudit.adapters.history.dynamo.items import own_item
 from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
     INDEXES,
@@ -32,6 +39,7 @@ from sageaudit.adapters.history.dynamo.keys import (
 from sageaudit.adapters.history.dynamo.run_writer import RunWriter, read_sums
 from sageaudit.adapters.history.record_steps import FamilyRow, out_of_date
 from sageaudit.adapters.history.rows import row_text
+from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     FAMILY_RUNS,
@@ -65,6 +73,10 @@ _INDEXES = {index.name: index for index in INDEXES}
 _KEY_NAMES = {"#p": PARTITION_KEY, "#s": SORT_KEY}
 _LEAST_DUE = 8
 """Rows that one shard of the recheck list is asked for at least: shards fill unevenly."""
+DECISION_PERMISSIONS = ("dynamodb:Query",)
+"""What `decisions` calls, on the table alone."""
+DECIDE_PERMISSIONS = ("dynamodb:PutItem",)
+"""What `decide` calls, for items of the partition `ADVICE` alone."""
 
 
 class DynamoHistory:
@@ -266,3 +278,29 @@ def _tried(item: Item) -> AuditSummary | BadHistory:
         return items.read_head(item)
     except BadHistory as error:
         return error
+
+
+class DynamoDecisions:
+    """Implements Decisions. `client` is boto3's low-level DynamoDB client."""
+
+    def __init__(self, client: Any, table_name: str) -> None:
+        self._table = Dynamo(client, table_name)
+
+    def decisions(self) -> Sequence[Decision]:
+        """All of them, by a consistent read. Raises AwsError, or BadHistory."""
+        pages = self._table.pages(
+            KeyConditionExpression="#p = :p",
+            ExpressionAttributeNames={"#p": PARTITION_KEY},
+            ExpressionAttributeValues={":p": keys.ADVICE_PK},
+            ConsistentRead=True,
+        )
+        found = []
+        for item in (item for page in pages for item in page):
+            with own_item(item):
+                found.append(from_item(Decision, item))
+        return found
+
+    def decide(self, decision: Decision) -> None:
+        """Puts an item. Raises AwsError."""
+        place = {PARTITION_KEY: keys.ADVICE_PK, SORT_KEY: keys.decision_sk(decision)}
+        self._table.put({**place, **to_item(decision)})

@@ -22,7 +22,7 @@ from sageaudit.adapters.history.codec import (
 )
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
-from sageaudit.adapters.history.record_steps import FamilyRow, read, read_compared, stored
+from sageaudit.adapters.history.record_steps import FamilyRow, read_compared, read_stored, stored
 from sageaudit.adapters.history.rows import rule_finding
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, RuleFinding
@@ -84,7 +84,7 @@ def audit_item(head: AuditSummary, document: AuditDocument) -> Item:
 def read_audit(item: Item) -> AuditDocument:
     """The document of an AUDIT# item. Raises BadHistory."""
     with own_item(item):
-        return read(item["document"])
+        return read_stored(item["document"])
 
 
 def finding_item(row: RuleFinding) -> Item:

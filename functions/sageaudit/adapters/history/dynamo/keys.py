@@ -1,6 +1,7 @@
-"""Partition and sort keys of all items. docs/data-model.md describes the query each one serves.
+"""The table's keys and indexes. docs/data-model.md describes the query that each of them serves.
 
-Those that sort runs are in `adapters/history/codec.py`.
+A retained table's keys cannot change and one update can add only one index, so all planned indexes
+are here from the start. The keys that sort runs are in `adapters/history/codec.py`.
 """
 
 from __future__ import annotations
@@ -9,16 +10,9 @@ import hashlib
 import zlib
 from datetime import date, datetime
 
+from msgspec import Struct
+
 from sageaudit.adapters.history.codec import moment_text, part, run_id
-from sageaudit.adapters.history.dynamo.keys import (
-    AUDIT_PREFIX,
-    CHANNEL_PREFIX,
-    DELIVERY_PREFIX,
-    DIGEST_PREFIX,
-    NOTICE_PREFIX,
-    PRICE_PREFIX,
-    WATCH_PREFIX,
-)
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
@@ -42,6 +36,26 @@ SWEEP_LIST_PREFIX = "LIST#"
 ADVICE_PK = "ADVICE"
 """The partition of what people decided about advices."""
 _LONGEST_REGION = 64
+PARTITION_KEY = "pk"
+SORT_KEY = "sk"
+TTL_ATTRIBUTE = "expires_at"
+KEPT_DAYS = 45
+"""How long alerts of a day, notices and what became of them are kept: longer than any redelivery,
+since a stream keeps records for a day and SQS messages for at most 14 days."""
+AUDIT_PREFIX = "AUDIT#"
+NOTICE_PREFIX = "NOTICE#"
+"""Sort-key prefixes of immutable version items and of notices to be put on a queue; `notify`
+receives only INSERTs of these."""
+DIGEST_PREFIX = "DIGEST#"
+"""Begins the partition keys of digests, the only items that `digest` writes."""
+WATCH_PREFIX = "WATCH#"
+"""The same of what is kept of running jobs."""
+PRICE_PREFIX = "PRICE#"
+"""The same of prices."""
+DELIVERY_PREFIX = "DELIVERY#"
+"""The same of what `deliver` writes about a notice."""
+CHANNEL_PREFIX = "CHANNEL#"
+"""The same of what it writes about a channel."""
 
 
 def job_pk(key: JobKey) -> str:
@@ -220,3 +234,25 @@ def sweep_sent_sk(key: JobKey) -> str:
 def _shard(key: JobKey, shards: int) -> int:
     """An evenly distributed shard by CRC-32: Python's `hash` differs between processes."""
     return zlib.crc32(key.arn.encode("utf-8", "replace")) % shards
+
+
+class Index(Struct, frozen=True):
+    """A global secondary index: both keys are strings, and it has all attributes of its items.
+
+    Named attributes (INCLUDE) are at most 20 an index and 100 a table, and a head has some 45.
+    """
+
+    name: str
+    partition_key: str
+    sort_key: str = "ended_sk"
+
+
+INDEXES = (
+    Index("by-day", "day_pk"),
+    Index("by-family", "family_pk"),
+    Index("by-rule", "rule_pk"),
+    Index("by-owner", "owner_pk"),
+    Index("by-name", "name_pk"),
+    Index("by-account", "account_pk"),
+    Index("due", "due_pk", "due_sk"),
+)

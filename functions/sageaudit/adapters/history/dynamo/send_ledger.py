@@ -1,18 +1,24 @@
-"""Which notices were sent, in the history's table. A lease must outlast its Lambda's timeout."""
+"""Which notices were sent, and how many of a channel in a clock hour, in the history's table.
+
+A lease must outlast its Lambda's timeout.
+"""
 
 from __future__ import annotations
 
 import enum
 import uuid
-from contextlib import suppress
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from msgspec import Struct
 
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.codec import Item, epoch_s, moment_text
-from sageaudit.adapters.history.dynamo import keys, send_ledger
+from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
 from sageaudit.adapters.history.dynamo.keys import (
     KEPT_DAYS,
@@ -22,6 +28,7 @@ from sageaudit.adapters.history.dynamo.keys import (
 )
 from sageaudit.domain.alert.alert import ChannelHour
 from sageaudit.domain.audit.record import Claim
+from sageaudit.errors import UNREADABLE, Malformed
 from sageaudit.ports import Circuit
 
 PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
@@ -136,7 +143,7 @@ class DynamoSendLedger:
 
     def hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """The messages to a channel in a clock hour. Raises Malformed."""
-        return send_ledger.read(self._table, channel, began_at)
+        return read_channel_hour(self._table, channel, began_at)
 
     def circuit(self, channel: str) -> Circuit:
         """How this channel answered last; as new where nothing is stored, or nothing readable."""
@@ -231,3 +238,44 @@ def _number(item: Item, name: str) -> int:
         return int(item.get(name, 0))
     except (ArithmeticError, TypeError, ValueError):
         return 0
+
+
+def read_channel_hour(table: Dynamo, channel: str, began_at: datetime) -> ChannelHour:
+    """The hour as it is stored. Raises Malformed for an item that cannot be read, or AwsError."""
+    stored = table.get(keys.channel_pk(channel), keys.hour_sk(began_at))
+    if stored is None:
+        return ChannelHour(channel, began_at)
+    with named_item(stored):
+        dearest = tuple(
+            (str(one["headline"]), Decimal(one["usd"]) if "usd" in one else None)
+            for one in stored["dearest"]
+        )
+        sent, held = int(stored["sent"]), int(stored["held"])
+    return ChannelHour(channel, began_at, sent, held, dearest)
+
+
+def channel_hour_item(hour: ChannelHour, now: datetime) -> Item:
+    """The item to store."""
+    return {
+        PARTITION_KEY: keys.channel_pk(hour.channel),
+        SORT_KEY: keys.hour_sk(hour.began_at),
+        TTL_ATTRIBUTE: epoch_s(now + timedelta(days=KEPT_DAYS)),
+        "revision": hour.count,
+        "sent": hour.sent,
+        "held": hour.held,
+        "dearest": [
+            {"headline": headline, **({} if usd is None else {"usd": usd})}
+            for headline, usd in hour.dearest
+        ],
+    }
+
+
+@contextmanager
+def named_item(item: Item) -> Iterator[None]:
+    """Raises Malformed, with its keys, for an item that cannot be read."""
+    try:
+        yield
+    except (zlib.error, *UNREADABLE) as error:
+        where = f"{item.get(PARTITION_KEY)!r} {item.get(SORT_KEY)!r}"
+        reason = f"cannot be read ({type(error).__name__}: {error}); delete it"
+        raise Malformed(f"the item {where}", reason) from error

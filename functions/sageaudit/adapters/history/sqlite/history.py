@@ -32,7 +32,7 @@ from sageaudit.adapters.history.record_steps import (
     family_row,
     next_step,
     out_of_date,
-    read,
+    read_stored,
     stored,
     unchanged,
 )
@@ -225,7 +225,7 @@ class SqliteHistory:
         """The document of a version, by default the newest; None where there is none."""
         query = schema.NEWEST_AUDIT if version is None else schema.AUDIT
         row = self._file.row(query, {"run_key": run_id(key), "version": version})
-        return None if row is None else self._whole(read, row["document"])
+        return None if row is None else self._whole(read_stored, row["document"])
 
     def detail(self, key: JobKey) -> Detail | None:
         """The stored data to judge the job again; None where it is absent or expired."""

@@ -36,7 +36,9 @@ from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
 
 Columns = dict[str, Any]
 Stored = TypeVar("Stored", AuditSummary, FindingRow, JobKey, Decision)
-_USD, _MICRO_USD, _DIGITS = "_usd", "_micro_usd", 6
+_USD = "_usd"
+_MICRO_USD = "_micro_usd"
+_DIGITS = 6
 _REPEATED = frozenset(
     {"kind", "status", "account", "region", "family", "top_rule", "ruleset", "policy"}
     | {"instance_type", "reason", "advised_type", "fingerprint"}

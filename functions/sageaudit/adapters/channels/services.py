@@ -1,0 +1,328 @@
+"""Every service that a channel can be of: Slack and Microsoft Teams by a webhook, and SNS.
+
+A webhook is posted to over TLS with the standard library. slack-sdk is not used: it logs the
+address at INFO on a connection retry, follows a redirect and calls the answer a success, and
+accepts plain http. urllib3 logs the path at DEBUG. `http.client` does none of these.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from http import HTTPStatus
+from http.client import HTTPException, HTTPSConnection
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ParamValidationError,
+    ProxyConnectionError,
+    SSLError,
+)
+
+from sageaudit.adapters.aws import secrets
+from sageaudit.adapters.aws.clients import CONFIG, code_of, is_of_parser, translated, unanswered
+from sageaudit.adapters.channels.channel import (
+    Connections,
+    NoticeChannel,
+    Response,
+    SecretForm,
+    WebhookChannel,
+)
+from sageaudit.domain.policy.routes import ChannelChoice, Service
+from sageaudit.errors import (
+    AwsError,
+    ChannelBroken,
+    ChannelError,
+    ChannelUnavailable,
+    MaybeSent,
+    NoCredentials,
+    Throttled,
+)
+from sageaudit.output.text import plain, slack, teams
+from sageaudit.output.text.card import Check, Payload, Writer
+
+_WEBHOOK = re.compile(
+    r"https://(?:hooks\.slack\.com|hooks\.slack-gov\.com)(?::443)?/services(?:/[A-Za-z0-9_-]+)+"
+)
+_NO_WEBHOOK = "it is not of the form https://hooks.slack.com/services/T.../B.../..."
+_LABELS = r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,4}"
+_WORKFLOW = re.compile(
+    rf"https://{_LABELS}(?:environment\.api\.powerplatform\.com|logic\.azure\.com)(?::443)?"
+    r"(?:/[A-Za-z0-9_-]+)*/workflows/[A-Za-z0-9_-]+/triggers/[A-Za-z0-9_-]+/paths/invoke/?"
+    r"\?(?:[A-Za-z0-9_.-]+=[A-Za-z0-9_.%~+-]*&)*sig=[A-Za-z0-9_.%~-]+(?:&[A-Za-z0-9_.%~=+-]*)*"
+)
+_LONGEST_ADDRESS = 2_000
+_NO_WORKFLOW = (
+    "it is not of the form https://….environment.api.powerplatform.com:443/…/workflows/…/triggers/"
+    "manual/paths/invoke?…&sig=…"
+)
+CONNECT_TIMEOUT_S = 3
+EXCHANGE_WITHIN_S = 10
+"""TLS, request and answer together: the time-out of a socket starts again at each byte."""
+_HTTPS = 443
+_MOST_BYTES = 1_000
+PERMISSIONS = ("sns:Publish",)
+ONE_TRY = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
+"""For this client: SNS knows no repeat of a publish, so the SDK must not make an unmarked one.
+
+SQS repeats instead, and the ledger marks what may be one.
+"""
+_MOVED = 300
+_REQUEST_TIMEOUT = 408
+_SERVER_ERROR = 500
+_NO_REQUEST = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
+"""The errors of a request that did not leave this machine."""
+_UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
+_KEY = "KMS"
+_REFUSALS = {
+    "AuthorizationError": ("denied", "deliver may not publish to it"),
+    "InvalidParameter": ("refused", "it takes no message of this form"),
+    "InvalidParameterValue": ("refused", "it takes no message of this form"),
+    "NotFound": ("channel_broken", "there is no such topic"),
+}
+"""By SNS's code: the code of this project, and what it means."""
+Channels = Mapping[str, ChannelChoice]
+
+
+def check_webhook(url: str) -> str | None:
+    """Why this is no address of a Slack webhook, or None when it is one; says nothing of it.
+
+    One strict form: https, Slack's hosts, no user, no port but 443, no dots, queries or fragments.
+    """
+    return None if _WEBHOOK.fullmatch(url) else _NO_WEBHOOK
+
+
+class SlackChannel(WebhookChannel):
+    """Slack answers 200 with `ok` for what it posted, and an error word otherwise."""
+
+    service = "slack"
+    secret = SecretForm(
+        kind="Slack incoming webhook URL",
+        example="https://hooks.slack.com/services/T00000000/B00000000/local",
+        refusal=check_webhook,
+    )
+    permissions = secrets.PERMISSIONS
+    write = staticmethod(slack.message)
+    check = staticmethod(slack.check)
+    as_repeat = staticmethod(slack.as_repeat)
+
+    @staticmethod
+    def accepted(status: int, word: str) -> bool:
+        """200 with `ok`."""
+        return status == HTTPStatus.OK and word == "ok"
+
+
+def check_workflow(url: str) -> str | None:
+    """Why this is no address of a workflow, or None when it is one; says nothing of it.
+
+    One strict form: https, hosts of Power Automate, no user, no port but 443, no dots in the path,
+    no fragment. Who knows its `sig` may post.
+    """
+    return None if len(url) <= _LONGEST_ADDRESS and _WORKFLOW.fullmatch(url) else _NO_WORKFLOW
+
+
+class TeamsChannel(WebhookChannel):
+    """A workflow answers 202 when it has taken a card, which it posts after that."""
+
+    service = "teams"
+    secret = SecretForm(
+        kind="Microsoft Teams workflow URL",
+        example="https://default00000000.00.environment.api.powerplatform.com:443/powerautomate/"
+        "automations/direct/workflows/00000000/triggers/manual/paths/invoke?api-version=1"
+        "&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=local",
+        refusal=check_workflow,
+    )
+    permissions = secrets.PERMISSIONS
+    write = staticmethod(teams.message)
+    check = staticmethod(teams.check)
+    as_repeat = staticmethod(teams.as_repeat)
+
+    @staticmethod
+    def accepted(status: int, word: str) -> bool:
+        """202, whatever it says."""
+        del word
+        return status == HTTPStatus.ACCEPTED
+
+
+def https_post(url: str, body: bytes, headers: Mapping[str, str]) -> Response:
+    """A Transport: no redirect is followed, no proxy taken, nothing logged."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    context = ssl.create_default_context()
+    try:
+        secured = _connected(context, host, parts.port or _HTTPS)
+    except OSError as error:
+        raise ChannelUnavailable(f"no connection ({type(error).__name__})") from None
+    with secured, _ends(secured) as over:
+        try:
+            secured.do_handshake()
+        except OSError as error:
+            raise ChannelUnavailable(f"no secure connection ({type(error).__name__})") from None
+        with closing(HTTPSConnection(host, parts.port, context=context)) as connection:
+            connection.sock = secured
+            try:
+                connection.request("POST", path, body, dict(headers))
+                answer = connection.getresponse()
+                read = answer.read(_MOST_BYTES)
+            except (OSError, HTTPException) as error:
+                raise MaybeSent(f"no answer came ({type(error).__name__})") from None
+        if over.is_set() or (answer.length and len(read) < _MOST_BYTES):
+            raise MaybeSent("half an answer came")
+    named = {name.lower(): value for name, value in answer.getheaders()}
+    return Response(answer.status, named, read)
+
+
+def _connected(context: ssl.SSLContext, host: str, port: int) -> ssl.SSLSocket:
+    """A connection before its TLS handshake, which will check the certificate and its name.
+
+    Wrapped before it is connected: of a connection that the other side has reset meanwhile,
+    `wrap_socket` leaves the socket open.
+    """
+    failed = OSError("no address")
+    for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        secured = context.wrap_socket(
+            socket.socket(family, kind), server_hostname=host, do_handshake_on_connect=False
+        )
+        try:
+            secured.settimeout(CONNECT_TIMEOUT_S)
+            secured.connect(address)
+            secured.settimeout(EXCHANGE_WITHIN_S)
+        except OSError as error:
+            secured.close()
+            failed = error
+        else:
+            return secured
+    raise failed
+
+
+@contextmanager
+def _ends(secured: ssl.SSLSocket) -> Iterator[threading.Event]:
+    """Shuts the connection at the end of its time; whoever reads from it then reads its end."""
+    over = threading.Event()
+
+    def shut() -> None:
+        over.set()
+        with suppress(OSError):
+            # Not SSLSocket.shutdown, which takes TLS away under whoever is still reading.
+            socket.socket.shutdown(secured, socket.SHUT_RDWR)
+
+    timer = threading.Timer(EXCHANGE_WITHIN_S, shut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield over
+    finally:
+        timer.cancel()
+
+
+class SnsChannel(NoticeChannel):
+    """`client` is boto3's SNS client, made with `ONE_TRY`."""
+
+    service = "sns"
+    permissions = PERMISSIONS
+    write = staticmethod(plain.message)
+    check = staticmethod(plain.check)
+    as_repeat = staticmethod(plain.as_repeat)
+
+    def __init__(self, client: Any, topic_arn: str) -> None:
+        self._client = client
+        self._topic_arn = topic_arn
+
+    @classmethod
+    def connect(cls, name: str, address: str, connections: Connections) -> Self:
+        """`address` is the topic's ARN, which says its region."""
+        del name
+        region = address.split(":")[3]
+        return cls(connections.session.client("sns", region_name=region, config=ONE_TRY), address)
+
+    def prepare(self) -> None:
+        """A topic needs nothing."""
+
+    def post(self, payload: Payload) -> None:
+        """Publishes subject, message and attributes. Raises a ChannelError."""
+        attributes = {
+            name: {"DataType": attribute["type"], "StringValue": attribute["value"]}
+            for name, attribute in payload["attributes"].items()
+        }
+        try:
+            self._client.publish(
+                TopicArn=self._topic_arn,
+                Subject=payload["subject"],
+                Message=payload["message"],
+                MessageAttributes=attributes,
+            )
+        except ClientError as error:
+            raise _refusal(error) from error
+        except ParamValidationError as error:
+            why = "sns: the payload is not one that SNS takes"
+            raise ChannelBroken(why, "refused") from error
+        except BotoCoreError as error:
+            raise _no_answer(error) from error
+        except Exception as error:
+            if not is_of_parser(error):
+                raise
+            raise MaybeSent("sns: the answer cannot be read") from error
+
+
+def _refusal(error: ClientError) -> ChannelError:
+    """Permanent when SNS says that the request is wrong: topic, text, permission or key."""
+    code = code_of(error)
+    meant: AwsError = translated(error, "sns")
+    if isinstance(meant, Throttled | NoCredentials):
+        return ChannelUnavailable(f"sns: {code}")
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    if not _MOVED <= status < _SERVER_ERROR or status == _REQUEST_TIMEOUT:
+        return MaybeSent(f"sns: {code}")
+    if code.startswith(_KEY):
+        return ChannelBroken(f"sns: {code}, the topic's KMS key cannot be used", "key_unusable")
+    reason, means = _REFUSALS.get(code, ("channel_broken", "the topic refuses the notice"))
+    return ChannelBroken(f"sns: {code}, {means}", reason)
+
+
+def _no_answer(error: BotoCoreError) -> ChannelError:
+    """In doubt, the request left."""
+    if (
+        isinstance(error, _NO_REQUEST)
+        or isinstance(unanswered(error, "sns"), NoCredentials)
+        or (isinstance(error, SSLError) and _UNTRUSTED in str(error))
+    ):
+        return ChannelUnavailable(f"sns: no request was sent ({type(error).__name__})")
+    return MaybeSent(f"sns: no answer came ({type(error).__name__})")
+
+
+SERVICES: Mapping[Service, type[NoticeChannel]] = {
+    one.service: one for one in (SlackChannel, TeamsChannel, SnsChannel)
+}
+
+
+def writers(channels: Channels) -> dict[str, Writer]:
+    """What writes a card for each channel; with the ids of owners to mention."""
+    return {name: SERVICES[one.service].write for name, one in channels.items()}
+
+
+def checks(channels: Channels) -> dict[str, Check]:
+    """What checks the payload of each channel."""
+    return {name: SERVICES[one.service].check for name, one in channels.items()}
+
+
+def connected(
+    channels: Channels, own_topic: str, connections: Connections
+) -> dict[str, NoticeChannel]:
+    """Each channel; `own_topic` is the ARN of the stack's own topic."""
+    return {
+        name: SERVICES[one.service].connect(
+            name, one.secret or one.topic_arn or own_topic, connections
+        )
+        for name, one in channels.items()
+    }

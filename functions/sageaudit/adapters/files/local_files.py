@@ -1,0 +1,155 @@
+"""Files of a user: the folder of this tool's data, written files, and files of other forms."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import secrets
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from sageaudit.errors import BadUsage
+
+_MODE = 0o644
+_PREFIX = 40
+"""Letters of a name that fit in a file's own name beside its other parts."""
+_HEAD = 4096
+_PLAN_TEXT = re.compile(
+    rb"Terraform (used the selected providers|will perform)"
+    rb"|^\s*(\x1b\[\d*m)*\s*# \S+ (will|must) be ",
+    re.MULTILINE,
+)
+_MAKE_PLAN = "`terraform show -json PLANFILE > plan.json` makes it JSON"
+_FORMS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
+    (re.compile(rb"\x1f\x8b"), "compressed by gzip", "`gunzip {path}` unpacks it"),
+    (
+        re.compile(rb"PK\x03\x04"),
+        "a ZIP archive, as `terraform plan -out` writes",
+        "`terraform show -json {path} > plan.json` makes a plan JSON",
+    ),
+    (
+        re.compile(rb'\{"@level"'),
+        "the log of `terraform plan -json`",
+        "write the plan with `terraform plan -out PLANFILE`, then " + _MAKE_PLAN,
+    ),
+    (re.compile(rb"\s*\[\s*[{\]\"\d]"), "a list", ""),
+)
+"""How a file begins, what it is then, and what makes the right one of it."""
+_NAME = "sageaudit"
+_KEY_BYTES = 32
+_PRIVATE = stat.S_IRUSR | stat.S_IWUSR
+
+
+@contextmanager
+def whole_file(path: Path, mode: int | None = None) -> Iterator[Path]:
+    """Yields the path to write to: a file beside `path`, which then takes its place.
+
+    It gets `mode`, else that of the file before. A link stays a link, and its file is replaced. A
+    device or a pipe is written to itself, never replaced. Raises BadUsage where the file cannot be
+    written; an older one is then kept.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            yield path
+            return
+        target = path.resolve()
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:_PREFIX]}.")
+        os.close(handle)
+        beside = Path(name)
+        try:
+            yield beside
+            known = target.stat().st_mode if target.exists() else _MODE
+            beside.chmod(known if mode is None else mode)
+            beside.replace(target)
+        finally:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+    except BrokenPipeError as error:
+        raise BadUsage(f"{path} was closed by its reader: name another file") from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise BadUsage(f"{path} cannot be written ({why}): name another file") from error
+    except RuntimeError as error:
+        if "loop" not in str(error).lower():
+            raise
+        raise BadUsage(f"{path} is a link that leads to itself: name another file") from error
+
+
+def write_text(path: Path, text: str, mode: int | None = None) -> None:
+    """Writes a whole file. Raises BadUsage where it cannot be written."""
+    with whole_file(path, mode) as beside:
+        beside.write_text(text, encoding="utf-8", errors="replace")
+
+
+def other_form(path: Path, make: str) -> str | None:
+    """`is a folder: ...`, with `make` where nothing better is known; None for any other file."""
+    if path.is_dir():
+        return f"is a folder: {make}"
+    with suppress(OSError), path.open("rb") as file:
+        return other_form_of(str(path), file.read(_HEAD), make)
+    return None
+
+
+def other_form_of(path: str, head: bytes, make: str) -> str | None:
+    """The same of what was read."""
+    head = head.removeprefix(codecs.BOM_UTF8)
+    if _PLAN_TEXT.search(head, 0, _HEAD):
+        return f"is a Terraform plan as text: {_MAKE_PLAN}"
+    for begins, what, do in _FORMS:
+        if begins.match(head):
+            return f"is {what}: {do.format(path=path) or make}"
+    return None
+
+
+def data_folder() -> Path:
+    """The folder of this tool; it may not exist yet. Raises BadUsage for a user without a home.
+
+    As each system wants it: below XDG_DATA_HOME where it is set; else ~/Library/Application Support
+    on macOS, %LOCALAPPDATA% on Windows, ~/.local/share elsewhere.
+    """
+    if chosen := _named("XDG_DATA_HOME"):
+        return chosen / _NAME
+    if sys.platform == "darwin":
+        return _home() / "Library" / "Application Support" / _NAME
+    if sys.platform == "win32":
+        return (_named("LOCALAPPDATA") or _home() / "AppData" / "Local") / _NAME
+    return _home() / ".local" / "share" / _NAME
+
+
+@cache
+def fingerprint_key() -> bytes | None:
+    """The random key of the fingerprints that this machine's scans store, made when first needed.
+
+    A fingerprint is a hash of image, data, entry point and hyperparameters, by which runs with the
+    same settings are found; without the key nobody can guess settings from it. None where it can be
+    neither read nor kept: runs are then audited without a fingerprint.
+    """
+    with suppress(OSError, BadUsage):
+        path = data_folder() / "fingerprint.key"
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            made = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE)
+            with os.fdopen(made, "wb") as file:
+                file.write(secrets.token_bytes(_KEY_BYTES))
+        key = path.read_bytes()
+        return key if len(key) == _KEY_BYTES else None
+    return None
+
+
+def _named(variable: str) -> Path | None:
+    """The folder that a variable names; a relative one is ignored, as the XDG standard says."""
+    path = Path(os.environ.get(variable, ""))
+    return path if path.is_absolute() else None
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise BadUsage("which folder is your home? set HOME, or name files yourself") from error

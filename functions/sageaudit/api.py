@@ -1,0 +1,278 @@
+"""What `import sageaudit` gives: audits of recordings, and a history to ask.
+
+A history is a file that `scan` writes, or the table of a deployment.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypedDict, TypeVar, Unpack
+
+from sageaudit.adapters.files.recording import parsed
+from sageaudit.adapters.history.opened import HistorySource, open_history
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import RuleFinding
+from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadRecording, BadUsage, Malformed
+from sageaudit.queries import answer
+from sageaudit.queries.by import by, since_of
+from sageaudit.queries.changes import SpendChange, changes
+from sageaudit.queries.columns import FILTERS, columns_of, question_of
+from sageaudit.queries.lists import Lists
+from sageaudit.queries.names import Wanted, find, named
+from sageaudit.queries.question import Question, Sort
+from sageaudit.queries.total import Total
+from sageaudit.queries.window import window
+
+_Path = str | os.PathLike[str]
+_MONTH = "30d"
+
+
+def audit(
+    recording: _Path | Mapping[str, Any], *, policy: _Path | Policy | None = None
+) -> AuditDocument:
+    """Audits a recorded job, without a call to AWS.
+
+    `recording` is a file that `sageaudit record` wrote, a Describe* response as the AWS CLI prints
+    it, or the parsed JSON of either. `policy` is a policy file; by default that of a new
+    installation. Raises BadRecording or BadPolicy, each a SageauditError.
+    """
+    from sageaudit.workflows.recordings.run import (  # noqa: PLC0415 - it loads every rule
+        audit_recorded,
+        audit_recording,
+    )
+
+    chosen = policy if isinstance(policy, Policy) else _policy_of(policy)
+    if not isinstance(recording, Mapping):
+        return audit_recording(Path(recording), chosen)
+    try:
+        return audit_recorded(parsed(recording), chosen)
+    except Malformed as error:
+        raise BadRecording(str(error)) from error
+
+
+def _policy_of(path: _Path | None) -> Policy:
+    if path is None:
+        return Policy()
+    from sageaudit.adapters.files import policy_file  # noqa: PLC0415 - it needs boto3
+
+    return policy_file.load(Path(path))
+
+
+class AuditFilters(TypedDict, total=False):
+    """Which audits a question is about; a filter that is not given leaves out none."""
+
+    family: str | None
+    """Its last part is enough, where no other family ends in it."""
+    owner: str | None
+    account: str | None
+    region: str | None
+    kind: str | None
+    type: str | None
+    count: int | None
+    purchase: str | None
+    status: str | None
+    """Completed, Failed, Stopped or "never started"."""
+    tag: Mapping[str, str] | str | None
+    """`{"team": "growth"}` or "team=growth"; an empty value for jobs that lack it."""
+    judged: str | None
+    reason: str | None
+    """The kind of failure, as "code error"."""
+    image: str | None
+    """A part of its name."""
+    no_owner: bool
+    no_price: bool
+    interrupted: bool
+    severity: str | None
+    """This one or a higher one."""
+    min_usd: Decimal | int | str | None
+    """Avoidable plus lost dollars; with `rule`, the saving of its finding."""
+    min_bill: Decimal | int | str | None
+    """Dollars of the whole bill."""
+    min_percent: Decimal | int | str | None
+    """Which part of the bill is avoidable or lost."""
+    min_hours: Decimal | int | str | None
+    """From start to end."""
+
+
+class FilterWords(AuditFilters, total=False):
+    """The same of sums, which may be of what one rule found."""
+
+    rule: str | None
+
+
+class AuditHistory:
+    """An open history, to be used in a `with` block. Every question only reads.
+
+    Times are texts such as `30d`, `2026-11-01` or `2026-11-01T10:00Z`, in UTC; `until` includes its
+    day. A time that is none raises BadUsage; a table that does not answer raises AwsError.
+    """
+
+    def __init__(self, source: HistorySource) -> None:
+        self._source = source
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        table: str | None = None,
+        profile: str | None = None,
+        region: str | None = None,
+    ) -> Self:
+        """Opens a file, or a DynamoDB table; without both, the file that `scan` writes.
+
+        `profile` and `region` are those of the table. Raises a SageauditError where there is no
+        such history.
+        """
+        file = None if path is None else Path(path)
+        return cls(open_history(file, table, profile, region, warn=warnings.warn))
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<history {self._source.name}>"
+
+    def audits(
+        self,
+        since: str = _MONTH,
+        until: str | None = None,
+        *,
+        sort: str = "newest",
+        **filters: Unpack[AuditFilters],
+    ) -> tuple[AuditSummary, ...]:
+        """The newest audits of jobs that ended in this time.
+
+        `sort`: newest, waste, total, avoidable, lost, possible or idle. A roll-up (a tuning job)
+        has only the dollars that it adds itself, so that columns add up to the sums.
+        """
+        lists, question = self._asked(since, until, sort, {**filters})
+        if question.rule is not None:
+            raise BadUsage("audits are of all rules: findings(rule) has what one found")
+        return tuple(answer.all_audits(lists, question))
+
+    def findings(
+        self,
+        rule: str,
+        since: str = _MONTH,
+        until: str | None = None,
+        *,
+        sort: str = "newest",
+        **filters: Unpack[AuditFilters],
+    ) -> tuple[RuleFinding, ...]:
+        """What a rule, by its name or id, found in these audits, each with its audit's summary.
+
+        `sort`: newest, or waste for the largest saving first.
+        """
+        lists, question = self._asked(since, until, sort, {**filters, "rule": rule})
+        return tuple(answer.all_findings(lists, question, question.rule or rule, with_heads=True))
+
+    def audit(
+        self, job: AuditSummary | RuleFinding | str, *, version: int | None = None
+    ) -> AuditDocument | None:
+        """The audit of a row, or of a job by its name or ARN; None where there is none.
+
+        `version`: an earlier one. Raises JobNotFound for a name that no job has.
+        """
+        history = self._source.history
+        key = (
+            job.key
+            if isinstance(job, AuditSummary | RuleFinding)
+            else find(history, Wanted(job)).key
+        )
+        return history.audit(key, version)
+
+    def by(
+        self,
+        columns: str,
+        since: str | None = None,
+        until: str | None = None,
+        *,
+        sort: str = "newest",
+        runs: bool = False,
+        **filters: Unpack[FilterWords],
+    ) -> tuple[Total, ...]:
+        """The sums by one or two columns, such as `family` or `owner,month`.
+
+        Days, weeks and months are in order of time; without one of these, and with another `sort`,
+        the largest amount is first. `since`: 30d, for weeks 56d, for months 180d. `runs`: reads
+        each audit, so that hours and medians are known.
+        """
+        names = columns_of(columns)
+        lists, question = self._asked(since or since_of(names), until, sort, filters)
+        return tuple(by(lists, question, names, today=_now().date(), runs=runs))
+
+    def changes(
+        self,
+        since: str = "7d",
+        until: str | None = None,
+        *,
+        column: str = "family",
+        **filters: Unpack[FilterWords],
+    ) -> tuple[SpendChange, ...]:
+        """Each value of a column against as many days before, the largest change first.
+
+        Without `until` the days end with yesterday, or with the week or month that `since` names.
+        """
+        [of, *_] = columns_of(column)
+        lists, question = self._asked(since, until, "newest", filters, with_today=False)
+        return tuple(changes(lists, question, of, today=_now().date()))
+
+    def _asked(
+        self,
+        since: str,
+        until: str | None,
+        sort: str,
+        filters: Mapping[str, Any],
+        *,
+        with_today: bool = True,
+    ) -> tuple[Lists, Question]:
+        """Raises BadUsage for a word that is none of its kind, and TypeError for another filter."""
+        if unknown := filters.keys() - FILTERS.keys():
+            raise TypeError(f"there is no filter {min(unknown)}: there are {', '.join(FILTERS)}")
+        words: dict[str, Any] = {**filters}
+        if words.get("rule") is not None:
+            from sageaudit.rules import catalogue  # noqa: PLC0415 - few questions are of a rule
+
+            words["rule"] = catalogue.name_of(words["rule"])
+        span = window(since, until, _now(), with_today=with_today)
+        question = question_of(span, word_of(Sort, sort, "sort"), words)
+        lists = Lists(self._source.history, question.window)
+        return lists, named(lists, question)
+
+
+Word = TypeVar("Word", bound=Enum)
+
+
+def word_of(words: type[Word], text: str, name: str) -> Word:
+    """The word of an enumeration. Raises BadUsage, which names all of them."""
+    try:
+        return words(text)
+    except ValueError as error:
+        known = ", ".join(str(word.value) for word in words)
+        raise BadUsage(f"{name}={text!r} is none of {known}") from error
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,125 @@
+"""What a family's open advices come to in a month, how severe that is, and the floors.
+
+Also what the weekly digest rests on, and what a deployment itself costs a month.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from msgspec import Struct
+
+from sageaudit.domain.advice.advice import Advice
+from sageaudit.domain.audit.finding_document import Worth
+from sageaudit.domain.audit.sums import ChangedFamily, Sums
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import Route
+
+MONTH_DAYS = 30
+_KNOWN_AFTER = timedelta(days=29)
+_OCCASION = timedelta(hours=20)
+"""Runs that end within it are one occasion, by which a family's first month is projected."""
+_ONE_OCCASION_DAYS = 7
+_MONTHLY_USD = {Severity.HIGH: Decimal(500), Severity.MEDIUM: Decimal(100)}
+"""From so many USD a month a family's waste is high or medium. All of these are our choice."""
+
+LOOK_BACK_DAYS = 180
+"""The runs by which advices are judged: older ones say little of what is open now. Our choice."""
+
+OWN_MONTH_USD = Decimal("6.47")
+OWN_JOB_USD = Decimal("0.00068")
+OWN_AUDIT_USD = Decimal("0.00036")
+"""Of a job that was not watched while it ran."""
+OWN_WRITE_USD = Decimal("0.00013")
+"""What of a job's cost is for DynamoDB: its writes, and a year of storage."""
+
+
+class Month(Struct, frozen=True):
+    """What open advices of one worth come to in 30 days, in USD: `total` of `runs`, and
+    `projected`, which is the total once the first of them is 29 days old.
+    """
+
+    worth: Worth
+    total: Decimal
+    projected: Decimal
+    runs: int
+    occasions: int = 1
+
+    @property
+    def of_one_occasion(self) -> bool:
+        """Whether one run, or one storm of them, is all that is known of a month: `projected` is
+        then a guess that no text shows.
+        """
+        return self.occasions == 1 and self.projected != self.total
+
+    @property
+    def usd(self) -> Decimal | None:
+        """The dollars that a message shows; None where they are not known."""
+        if not self.projected:
+            return None
+        return self.total if self.of_one_occasion else self.projected
+
+    @property
+    def severity(self) -> Severity:
+        """By the projection."""
+        return severity_of(self.projected)
+
+
+def least_usd(severity: Severity) -> Decimal:
+    """From so many USD a month something has this severity."""
+    return _MONTHLY_USD.get(severity, Decimal(0))
+
+
+def severity_of(usd: Decimal) -> Severity:
+    """Of so many USD a month."""
+    return next((level for level, least in _MONTHLY_USD.items() if usd >= least), Severity.LOW)
+
+
+def month_of(advices: Sequence[Advice], worth: Worth, now: datetime) -> Month:
+    """What these advices come to in 30 days."""
+    since = now - timedelta(days=MONTH_DAYS)
+    hits = sorted(
+        (at, amount or Decimal(0)) for one in advices for at, amount in one.hits if at > since
+    )
+    total = sum((amount for _, amount in hits), Decimal(0))
+    began = min((one.since for one in advices if one.hits), default=now)
+    runs = len({at for at, _ in hits})
+    if not hits or now - began >= _KNOWN_AFTER:
+        return Month(worth, total, total, runs)
+    occasions = [hits[0][0]]
+    for at, _ in hits:
+        if at - occasions[-1] > _OCCASION:
+            occasions.append(at)
+    count, days = len(occasions), Decimal(_ONE_OCCASION_DAYS)
+    if count > 1:
+        span_s = Decimal((occasions[-1] - occasions[0]).total_seconds())
+        days = min(span_s / 86_400 * count / (count - 1), Decimal(MONTH_DAYS))
+    return Month(worth, total, total * MONTH_DAYS / days, runs, count)
+
+
+def floor_of(worth: Worth, policy: Policy) -> Decimal:
+    """From how many USD on a worth has a message."""
+    return policy.floor_usd if worth is Worth.COUNTED else policy.trial_floor_usd
+
+
+class Digest(Struct, frozen=True):
+    """The week from `since` to `until`, both included, in days of UTC; `now`: of the advices.
+
+    `before`: the sums of the week before, None where the history does not cover it; `changed`: the
+    families whose spend changed since, the largest change first. `advices` are in any state, what
+    counts first. `unsent`: the open ones that runs of the week had, and no message of the week.
+    With a `route` all of it is of the jobs, and the advices, that the route is about.
+    """
+
+    since: date
+    until: date
+    now: datetime
+    total: Sums
+    before: Sums | None
+    changed: Sequence[ChangedFamily]
+    advices: Sequence[Advice]
+    unsent: Sequence[Advice]
+    route: Route | None = None

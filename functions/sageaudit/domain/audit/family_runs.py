@@ -1,0 +1,327 @@
+"""A run among those of its family: what its summary has of it, and the earlier runs it is like.
+
+Those say what such a run usually costs. `runs` are those of a family, newest first, as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from itertools import groupby, islice, takewhile
+from statistics import median
+
+from msgspec import Struct
+
+from sageaudit.domain.audit.finding_document import value_text
+from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.bill.finding import Scalar
+from sageaudit.domain.job.describe_parts import MOST_METRICS
+from sageaudit.domain.job.family import family
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import VOLUME_PATHS, JobKind
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.resize.candidate import (
+    MOST_STEPS,
+    DearerStep,
+    FamilyTypes,
+    TriedType,
+    is_disproved,
+    steps_of,
+)
+from sageaudit.domain.usage.judged_use import use_digest
+from sageaudit.domain.usage.measurements import Measurements, Metric
+
+_SHARDING = "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType"
+_UPLOAD = "ProcessingOutputConfig.Outputs[{}].S3Output.S3UploadMode"
+
+LEVEL_STANDS = 3
+"""So many runs in a row are a new usual cost, and so many are a median: our choice."""
+_MOST_RUNS = 10
+"""Older runs of a level say less of the next one: our choice."""
+_BEFORE_A_STEP = 5
+_MAD_TO_SIGMA = Decimal("1.4826")
+
+
+def summary_of_run(
+    job: Job,
+    *,
+    reason: str | None = None,
+    found_rules: Iterable[str] = (),
+    usage: Measurements | None = None,
+) -> AuditSummary:
+    """What is known of a run by its job and its use; its dollars are those of an audit."""
+    group = job.groups[0] if len(job.groups) == 1 else None
+    seconds = {phase.name: job.phase_s(phase.name) for phase in job.phases}
+    created_at = job.created_at or job.started_at or NO_CREATION_TIME
+    ended_at = job.ended_at or created_at
+    return AuditSummary(
+        key=JobKey(job.arn or job.name, created_at),
+        settled=False,
+        last_modified_at=job.last_modified_at or ended_at,
+        job=job.name,
+        kind=job.kind.value,
+        status=job.status,
+        account=job.account or NOT_NAMED,
+        region=job.region or NOT_NAMED,
+        family=family(job),
+        ended_at=ended_at,
+        rollup=bool(job.kind.row.rollup),
+        purchase=job.purchase,
+        instance_type=group.instance_type if group else None,
+        instance_count=group.count if group else None,
+        elapsed_s=job.elapsed_s,
+        billable_s=job.billable_s,
+        phase_s={name: value for name, value in seconds.items() if value is not None},
+        retained_s=job.warm_pool.retained_s if job.warm_pool else None,
+        fingerprint=job.fingerprint,
+        data_pinned=job.data_pinned,
+        left_artifact=job.left_artifact,
+        reason=reason,
+        final_metrics=dict(islice(job.final_metrics.items(), MOST_METRICS)),
+        found_rules=tuple(found_rules),
+        use_digest=None if usage is None else use_digest(usage),
+        first_point_s=None if usage is None else first_point_s(job, usage),
+        disk_gb=None if usage is None else disk_gb(job, usage),
+        settings=_settings(job),
+    )
+
+
+def _settings(job: Job) -> dict[str, str]:
+    """What the job knows of parameters that fixes name, beside its instances and purchase.
+
+    Of a checkpoint's path, which is no one's to advise, only that there is one.
+    """
+    pool, batch = job.warm_pool, job.batch
+    known: dict[str, Scalar] = {
+        VOLUME_PATHS.get(job.kind, ""): job.volume_gb,
+        "ResourceConfig.KeepAlivePeriodInSeconds": pool.keep_alive_s if pool else None,
+        "StoppingCondition.MaxRuntimeInSeconds": job.max_runtime_s,
+        "AlgorithmSpecification.TrainingImage": job.image,
+        "OutputDataConfig.CompressionType": job.output_compression,
+        "BatchStrategy": batch.strategy,
+        "MaxConcurrentTransforms": batch.max_concurrent,
+        "CheckpointConfig.S3Uri": "set" if job.checkpointed else None,
+        **{f"InputDataConfig[{one.name}].InputMode": one.mode for one in job.channels},
+        **{_SHARDING.format(one.name): one.distribution for one in job.channels},
+        **{_UPLOAD.format(one.name): one.mode for one in job.uploads},
+    }
+    return {path: value_text(value) for path, value in known.items() if path and value is not None}
+
+
+def first_point_s(job: Job, usage: Measurements) -> Decimal | None:
+    """Seconds from its start to its first point; None for a training job, whose download is a phase
+    of its own.
+    """
+    if job.kind is JobKind.TRAINING or job.started_at is None or usage.begins_at is None:
+        return None
+    return Decimal(round((usage.begins_at - job.started_at).total_seconds()))
+
+
+def disk_gb(job: Job, usage: Measurements) -> Decimal | None:
+    """The most that was used of a host's volume; None for a training job, and where unknown."""
+    lines = usage.series.get(Metric.DISK, {}).values()
+    if job.kind is JobKind.TRAINING or not job.volume_gb or not lines:
+        return None
+    peak = max(max(line.present) for line in lines)
+    return Decimal(str(round(peak * job.volume_gb / 100, 1)))
+
+
+def like_runs(
+    job: Job, runs: Sequence[AuditSummary], *, but: str | None = None
+) -> list[AuditSummary]:
+    """The completed runs of known cost and length that ran as the job did.
+
+    They have its kind, type, count and purchase, `but` for one of these. Whether they did the same
+    work is another question (`same_settings`).
+    """
+    own = _job_instances(job)
+    same = [name for name in own if name != but]
+    return [
+        run
+        for run in compared_runs(runs)
+        if run.kind == job.kind.value
+        and run.elapsed_s
+        and len(job.groups) == 1
+        and None not in (run.instance_type, run.instance_count)
+        and all(getattr(run, name) == own[name] for name in same)
+    ]
+
+
+def same_settings(job: Job, runs: Sequence[AuditSummary]) -> list[AuditSummary]:
+    """Those known to have the job's code, hyperparameters and inputs.
+
+    Whether the inputs held the same data is another question (`data_pinned`).
+    """
+    known = job.fingerprint is not None
+    return [run for run in runs if known and run.fingerprint == job.fingerprint]
+
+
+def family_types(
+    job: Job, total_usd: Decimal | None, runs: Sequence[AuditSummary], market: Market
+) -> FamilyTypes:
+    """The types that a family tried, and its dearer steps, of which older runs may have said."""
+    tried = tried_types(job, total_usd, runs, market)
+    own = _job_instances(job)
+    steps = (
+        (step, market.types[step.to_type])
+        for step in dearer_steps(job, tried, runs)
+        if (step.instance_count, step.purchase) == (own["instance_count"], own["purchase"])
+        and step.to_type in market.types
+    )
+    return FamilyTypes(tried, tuple(steps))
+
+
+def dearer_steps(
+    job: Job, tried: Sequence[TriedType], runs: Sequence[AuditSummary]
+) -> tuple[DearerStep, ...]:
+    """The dearer steps of these like runs, and those that the newest of these runs kept.
+
+    Enough new runs on both types take a step back.
+    """
+    count = job.groups[0].count if len(job.groups) == 1 else None
+    kept = runs[0].dearer_steps or () if runs else ()
+    if count is None:
+        return kept
+    found = list(steps_of(tried, count, job.purchase))
+    places = {(one.from_type, one.to_type, one.instance_count, one.purchase) for one in found}
+    for step in kept:
+        like = (step.instance_count, step.purchase) == (count, job.purchase)
+        place = (step.from_type, step.to_type, step.instance_count, step.purchase)
+        if place not in places and not (like and is_disproved(step, tried)):
+            found.append(step)
+    return tuple(found[:MOST_STEPS])
+
+
+def tried_types(
+    job: Job, total_usd: Decimal | None, runs: Sequence[AuditSummary], market: Market
+) -> tuple[TriedType, ...]:
+    """The types on which a family has like runs, this run with them.
+
+    Runs of the same settings, where they alone are enough for medians on two types.
+    """
+    like = like_runs(job, runs, but="instance_type")
+    by_settings, of_all = (
+        tuple(_by_type(job, total_usd, part, market)) for part in (same_settings(job, like), like)
+    )
+    return by_settings if sum(one.enough for one in by_settings) > 1 else of_all
+
+
+def _by_type(
+    job: Job, total_usd: Decimal | None, like: Sequence[AuditSummary], market: Market
+) -> Iterator[TriedType]:
+    own = job.groups[0].instance_type if job.groups and job.status == "Completed" else None
+    samples = [
+        (own, job.elapsed_s, total_usd),
+        *((run.instance_type, run.elapsed_s, run.total_usd) for run in like),
+    ]
+    by_type: dict[str, list[tuple[Decimal, Decimal]]] = {}
+    for name, seconds, usd in samples:
+        if name is not None and name in market.types and seconds and usd is not None:
+            by_type.setdefault(name, []).append((seconds, usd))
+    for name, sample in by_type.items():
+        newest = sample[:_MOST_RUNS]
+        seconds, usd = (median(values) for values in zip(*newest, strict=True))
+        yield TriedType(market.types[name], len(newest), seconds, usd)
+
+
+def compared_runs(runs: Sequence[AuditSummary]) -> list[AuditSummary]:
+    """The completed ones of known cost: a failed run is cheap for another reason."""
+    return [run for run in runs if run.status == "Completed" and run.total_usd is not None]
+
+
+class Level(Struct, frozen=True):
+    """What a family's runs cost by now: the newest runs at one usual cost, newest first."""
+
+    runs: tuple[AuditSummary, ...]
+
+    @property
+    def usual_usd(self) -> Decimal:
+        """The median."""
+        return median(_costs(self.runs))
+
+    @property
+    def spread_usd(self) -> Decimal:
+        """A standard deviation that outliers do not move: the scaled median absolute deviation."""
+        usual = self.usual_usd
+        return _MAD_TO_SIGMA * median([abs(usd - usual) for usd in _costs(self.runs)])
+
+    def margin_usd(self, spreads: Decimal, percent: Decimal) -> Decimal:
+        """How far from it a cost must be to be another one."""
+        return max(spreads * self.spread_usd, self.usual_usd * percent / 100)
+
+
+def newest_level(
+    own: AuditSummary, runs: Sequence[AuditSummary], *, spreads: Decimal, percent: Decimal
+) -> Level | None:
+    """The level that a run is compared with; None where none stands yet.
+
+    It begins at the last change of type, count or purchase, or at the last lasting step of cost. A
+    change becomes a level after `LEVEL_STANDS` runs: until then the one before it is compared. Runs
+    on other instances that come back, few at a time, are no change: they have each other.
+    """
+    instances = _instances(own)
+    runs = [run for run in runs if run.kind == own.kind]
+    stretches = [
+        (on, tuple(stretch)) for on, stretch in groupby(compared_runs(runs), key=_instances)
+    ]
+    standing = [stretch for stretch in stretches if len(stretch[1]) >= LEVEL_STANDS]
+    like = [run for on, stretch in stretches for run in stretch if on == instances]
+    back = [on for on, stretch in stretches[1:] if on == instances and len(stretch) < LEVEL_STANDS]
+    goes_on = bool(standing) and standing[0] is stretches[0] and standing[0][0] == instances
+    comes_back = len(back) >= LEVEL_STANDS or not standing
+    if not goes_on and comes_back and len(like) >= LEVEL_STANDS:
+        return Level(tuple(like[:_MOST_RUNS]))
+    return _since_step(standing[0][1], spreads, percent) if standing else None
+
+
+def event_so_far(runs: Sequence[AuditSummary], limit_usd: Decimal) -> list[AuditSummary]:
+    """The runs just before, as long as each of them cost as much as this."""
+    return list(takewhile(lambda run: (run.total_usd or 0) >= limit_usd, compared_runs(runs)))
+
+
+def _since_step(runs: Sequence[AuditSummary], spreads: Decimal, percent: Decimal) -> Level:
+    """The newest of them since their cost last changed for good."""
+    for since in range(LEVEL_STANDS, min(len(runs) - LEVEL_STANDS, _MOST_RUNS) + 1):
+        before = Level(tuple(runs[since : since + _BEFORE_A_STEP]))
+        margin_usd, usual_usd = before.margin_usd(spreads, percent), before.usual_usd
+        away = [usd - usual_usd for usd in _costs(runs[since - LEVEL_STANDS : since])]
+        if min(away) >= margin_usd > 0 or max(away) <= -margin_usd < 0:
+            return Level(tuple(runs[:since]))
+    return Level(tuple(runs[:_MOST_RUNS]))
+
+
+def _instances(run: AuditSummary) -> tuple[object, ...]:
+    return run.instance_type, run.instance_count, run.purchase
+
+
+def _job_instances(job: Job) -> dict[str, object]:
+    """The same of a job that is compared, by the fields of a summary."""
+    group = job.groups[0] if len(job.groups) == 1 else None
+    return {
+        "instance_type": group.instance_type if group else None,
+        "instance_count": group.count if group else None,
+        "purchase": job.purchase,
+    }
+
+
+def _costs(runs: Sequence[AuditSummary]) -> list[Decimal]:
+    return [run.total_usd for run in runs if run.total_usd is not None]
+
+
+def failures_in_a_row(
+    runs: Iterable[AuditSummary], reason: str, *, ended_at: datetime, within: timedelta
+) -> list[AuditSummary]:
+    """The failures before `ended_at` without a success, or another reason, between them.
+
+    Runs are newest first; those that somebody stopped are skipped.
+    """
+    row: list[AuditSummary] = []
+    for run in runs:
+        same = run.status == "Failed" and run.reason == reason
+        if ended_at - run.ended_at > within or not (same or run.status == "Stopped"):
+            break
+        if same:
+            row.append(run)
+    return row

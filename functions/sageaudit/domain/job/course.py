@@ -1,0 +1,241 @@
+"""The course of a run: its phases, those in which its own code ran, and why it ended.
+
+A training job's phases come from its secondary status transitions. Downloading (with the image
+pull), Training, Uploading and Stopping are billed; Starting, Pending and Interrupted are waiting
+time. Of managed spot "any repeated Downloading phases that occurred due to interruption are not
+charged". Source: AWS blog "Analyze Amazon SageMaker spend", part 4; 59 of 59 recorded jobs, whose
+training seconds are exactly Downloading to the end of Uploading.
+
+The reason class of a run without success is only a hint: AWS documents neither the words of a
+failure message nor their order. SecondaryStatus is an enum, so it is checked before the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from sageaudit.domain.job import fields
+from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
+from sageaudit.domain.job.job import Job, Phase, seconds_between, whole_sum
+from sageaudit.domain.job.kinds import BILLED_KINDS
+from sageaudit.structs import replace
+
+DOWNLOADS = frozenset({"Downloading", "DownloadingTrainingImage"})
+"""The phases in which the image is pulled and data is copied or mounted."""
+_RUNNING = DOWNLOADS | {"Training", "Uploading"}
+_BILLED = _RUNNING | {"Stopping"}
+START_PHASES = ("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainingStack")
+"""The waiting time before the first billed phase."""
+_ROUNDING_S = 10
+"""AWS rounds the times of phases and the billable time by themselves."""
+_WAITING = frozenset({*START_PHASES, "Interrupted", "Restarting"})
+_WORK_PHASES = frozenset({"Running", *(kind.row.prefix for kind in BILLED_KINDS)})
+_ENDED = frozenset({"Completed", "Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
+
+LIMIT_REACHED = "limit reached"
+_CONTINUOUS = "Continuous"
+"""The mode of an output that is uploaded while the job runs."""
+_LIMITS = {"MaxRuntimeExceeded": MAX_RUNTIME, "MaxWaitTimeExceeded": MAX_WAIT}
+
+
+def from_transitions(
+    transitions: Sequence[Mapping[str, Any]],
+    started_at: datetime | None,
+    ended_at: datetime | None,
+    billable_s: int | None = None,
+) -> tuple[Phase, ...]:
+    """The phases in order, one entry for each occurrence, without the final status.
+
+    A phase without an end lasts until the next phase starts, the last one until the job ends.
+    Statuses repeat (spot, retries) and AWS adds new ones: an unknown status counts as billed when
+    it lies between the job's start and end. Without a start, nothing was billed. `billable_s`:
+    BillableTimeInSeconds, which says whether a repeated download was charged after all.
+    """
+    known = [
+        (begun, fields.text(item, "Status") or "Unknown", item)
+        for item in transitions
+        if (begun := fields.time(item, "StartTime")) is not None
+    ]
+    known.sort(key=lambda row: row[0])
+    phases = []
+    for position, (begun, name, item) in enumerate(known):
+        if name in _ENDED:
+            continue
+        after = known[position + 1][0] if position + 1 < len(known) else ended_at
+        end = fields.time(item, "EndTime") or after
+        if end is not None and after is not None and after < end:
+            end = after  # phases follow each other: an overlap would be billed twice
+        seconds = seconds_between(begun, end) if end else None
+        phases.append(Phase(name, begun, seconds, _is_billed(name, begun, started_at, ended_at)))
+    charged = tuple(_without_repeats(phases))
+    charged_s = whole_sum([phase.seconds for phase in charged if phase.billed])
+    if None in (billable_s, charged_s):
+        return charged
+    was_charged = (billable_s or 0) > (charged_s or 0) + _ROUNDING_S
+    return tuple(phases) if was_charged else charged
+
+
+def _without_repeats(phases: Iterable[Phase]) -> Iterator[Phase]:
+    """Marks each download after an interruption as not billed, if one came before it."""
+    downloaded = interrupted = False
+    for phase in phases:
+        interrupted |= downloaded and phase.name == "Interrupted"
+        if phase.name not in DOWNLOADS:
+            yield phase
+            continue
+        downloaded |= phase.billed
+        repeated = interrupted and phase.billed
+        yield replace(phase, billed=phase.billed and not repeated, repeated=repeated)
+
+
+def run_of(transitions: Sequence[Mapping[str, Any]]) -> tuple[datetime | None, datetime | None]:
+    """Start and end of the billed run from its transitions, for answers without these times.
+
+    60 of 60 recorded jobs start with Downloading and end with the start of the final status.
+    """
+    moments = sorted(
+        (moment, fields.text(item, "Status") or "")
+        for item in transitions
+        if (moment := fields.time(item, "StartTime")) is not None
+    )
+    start = next((moment for moment, name in moments if name in _RUNNING), None)
+    end = next((moment for moment, name in moments if name in _ENDED), None)
+    return start, end
+
+
+def _is_billed(
+    name: str, begun: datetime | None, started_at: datetime | None, ended_at: datetime | None
+) -> bool:
+    if started_at is None or name in _WAITING:
+        return False
+    if name in _BILLED:
+        return True
+    return begun is not None and started_at <= begun and (ended_at is None or begun < ended_at)
+
+
+def whole_run(
+    name: str, created_at: datetime | None, started_at: datetime, ended_at: datetime | None
+) -> tuple[Phase, ...]:
+    """Waiting, then one billed phase: for jobs whose answer has no transitions."""
+    seconds = seconds_between(started_at, ended_at) if ended_at else None
+    run = Phase(name, started_at, seconds, billed=True)
+    waited = seconds_between(created_at, started_at) if created_at else None
+    return (Phase("Starting", created_at, waited, billed=False), run) if waited else (run,)
+
+
+def so_far(job: Job, moment: datetime) -> Job:
+    """A job that has not ended, as of `moment`: its open phase lasts until then.
+
+    Any other job is unchanged. A phase that starts after `moment` (clocks differ) stays open.
+    """
+    if job.finished:
+        return job
+    phases = [
+        replace(phase, seconds=seconds_between(phase.started_at, moment))
+        if phase.seconds is None and phase.started_at
+        else phase
+        for phase in job.phases
+    ]
+    return replace(job, phases=tuple(phases), running_until=moment)
+
+
+def work_phase(job: Job) -> str:
+    """The first phase in which the job's own code ran; "Training" where no phase is known."""
+    return next((phase.name for phase in job.phases if is_work(phase)), "Training")
+
+
+def is_work(phase: Phase) -> bool:
+    """Whether the job's own code runs in this phase."""
+    return phase.name in _WORK_PHASES
+
+
+def own_code_s(job: Job) -> Decimal | None:
+    """How long the job's own code ran; None where the phases do not say."""
+    worked = (phase.seconds for phase in job.phases if is_work(phase))
+    return whole_sum(worked) if job.phases else None
+
+
+def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:
+    """Start and end of each period in which the job's own code ran."""
+    for phase in job.phases:
+        if is_work(phase) and phase.started_at is not None and phase.seconds:
+            yield phase.started_at, phase.started_at + timedelta(seconds=float(phase.seconds))
+
+
+def limit_hit(job: Job) -> str | None:
+    """The request parameter of the limit that ended the run, or None.
+
+    A processing job has no secondary status: if it was stopped after its limit, the limit stopped
+    it, because SageMaker stops jobs late and never early.
+    """
+    if job.status == "Completed":
+        return None
+    if job.secondary_status in _LIMITS:
+        return _LIMITS[job.secondary_status]
+    reading = job.failure.reading if job.failure else None
+    if reading in {MAX_RUNTIME, MAX_WAIT}:
+        return reading
+    out_of_time = (
+        not job.kind.row.in_steps
+        and job.status == "Stopped"
+        and job.max_runtime_s is not None
+        and job.elapsed_s is not None
+        and job.elapsed_s >= job.max_runtime_s
+    )
+    return MAX_RUNTIME if out_of_time else None
+
+
+def seconds_until_limit(job: Job, limit: str) -> Decimal | None:
+    """The seconds that a limit counted until it ended the run, over all attempts; None if unknown.
+
+    MaxWait counts from the request on, waiting and work together, MaxRuntime the work alone. AWS
+    does not say whether the training seconds count every attempt, so phases decide after one.
+    """
+    if limit == MAX_WAIT:
+        if job.created_at is None or job.ended_at is None:
+            return None
+        return seconds_between(job.created_at, job.ended_at)
+    return job.ran_s if job.began_again else job.elapsed_s
+
+
+def reason_class(job: Job) -> str:
+    """One or two words for the reason, from the statuses and the failure message."""
+    if limit_hit(job):
+        return LIMIT_REACHED
+    if job.failure and job.failure.reading:
+        return job.failure.reading
+    return "stopped" if job.status == "Stopped" else "reason unknown"
+
+
+def kept(job: Job) -> str | None:
+    """What a run that ended early left in S3: "an artifact", "checkpoints", or None."""
+    if job.left_artifact:
+        return "an artifact"
+    return "checkpoints" if job.checkpointed and may_have_worked(job) else None
+
+
+def may_have_worked(job: Job) -> bool:
+    """Whether its own code ran, as far as the phases say: before that, nothing can be kept."""
+    return not job.phases or any(is_work(phase) for phase in job.phases)
+
+
+def may_resume_from(job: Job) -> str | None:
+    """What may hold a part of the work of a run that ended early, or None."""
+    if not may_have_worked(job):
+        return None
+    if job.checkpointed:
+        return "its checkpoints"
+    if job.hints.own_checkpoints:
+        return "checkpoints or outputs of its script's own"
+    if any(upload.mode == _CONTINUOUS for upload in job.uploads):
+        return "outputs that were uploaded while it ran"
+    return None
+
+
+def is_trial(job: Job) -> bool:
+    """Whether a search started it: then its metric is a result even without a model."""
+    rollup = job.parent.rollup if job.parent else None
+    return rollup is not None and rollup.is_search

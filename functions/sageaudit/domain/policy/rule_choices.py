@@ -1,0 +1,310 @@
+"""What a policy says of the rules: `[rules]`, `[require]`, `[[for]]` and `[[exempt]]`.
+
+`[require]` is what an organisation demands of its jobs' settings and tags. A key is the path of a
+setting in a training request, whatever the kind of a job, or `Tags.` and the name of a tag. A value
+is true or false, a number, a word, "set", "not set", or a comparison such as "<= 86400".
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from msgspec import Struct, field
+
+from sageaudit.domain.bill.finding import Exemption, Severity
+from sageaudit.domain.job.describe import STATES
+from sageaudit.domain.job.fields import KeptAs
+from sageaudit.domain.job.settings import SET, SETTINGS, SettingValue
+from sageaudit.domain.nearest import did_you_mean, nearest
+from sageaudit.domain.policy.table_reader import (
+    HIGHEST,
+    Conditions,
+    TableReader,
+    conditions,
+    is_number,
+    named,
+)
+from sageaudit.domain.token_shapes import is_tag
+from sageaudit.errors import BadPolicy
+from sageaudit.structs import replace
+
+NOT_SET = "not set"
+TAGS = "Tags."
+_LONGEST_TAG = 128
+_COMPARED = re.compile(r"([<>=!]+)\s*(.*)\Z", re.DOTALL)
+_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_OF_NUMBERS = frozenset({"<", "<=", ">", ">="})
+_WITHOUT_VALUE = frozenset({"!=", "<", "<="})
+"""What a setting without a value fulfils: it is no other value, and no higher one."""
+Catalogue = Mapping[str, Mapping[str, str]]
+"""Each rule's name with its thresholds' keys and their units."""
+_SHARE = "percent of "
+_WHOLE_PERCENT = 100
+_ID = re.compile(r"SA\d{3}\Z", re.IGNORECASE)
+
+
+class RuleChoices(Struct, frozen=True):
+    """`[rules]` and `[require]` of a policy, or of one of its sections."""
+
+    off: frozenset[str] = frozenset()
+    on: frozenset[str] = frozenset()
+    thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+    require: Mapping[str, Requirement] = field(default_factory=dict)
+
+    def then(self, later: RuleChoices) -> RuleChoices:
+        """These choices overridden by a later section's; its `on` cancels an earlier `off`."""
+        rules = self.thresholds.keys() | later.thresholds.keys()
+        return RuleChoices(
+            off=(self.off | later.off) - later.on,
+            on=self.on | later.on,
+            thresholds={
+                rule: {**self.thresholds.get(rule, {}), **later.thresholds.get(rule, {})}
+                for rule in rules
+            },
+            severities={**self.severities, **later.severities},
+            require={**self.require, **later.require},
+        )
+
+
+class Section(Conditions, frozen=True):
+    """A `[[for]]` of a policy: choices for the jobs that match all of its conditions."""
+
+    rules: RuleChoices = RuleChoices()
+
+
+class FamilyExemption(Struct, frozen=True):
+    """Accepts the findings of `rule` in `family` (None: in all families)."""
+
+    rule: str
+    family: str | None
+    exemption: Exemption
+
+
+def rule_choices(reader: TableReader, known: Catalogue) -> RuleChoices:
+    """Reads a table of rules. Raises BadPolicy naming a key that the catalogue does not have."""
+    off, on = reader.strings("off"), reader.strings("on")
+    for key, names in (("off", off), ("on", on)):
+        for name in names:
+            if name not in known:
+                raise reader.refusal(key, f"names {name!r}: {no_rule(name, known)}")
+    if both := sorted(set(off) & set(on)):
+        raise reader.refusal("on", f"names {both[0]!r}, and so does off")
+    thresholds: dict[str, dict[str, float]] = {}
+    severities: dict[str, Severity] = {}
+    for name in reader.rest():
+        if name not in known:
+            raise reader.refusal(name, f"cannot be set: {no_rule(name, known)}")
+        table = reader.within(name)
+        if "severity" in table.table:
+            severities[name] = _severity(table)
+        thresholds[name] = {key: _threshold(table, key, known[name]) for key in table.rest()}
+    return RuleChoices(
+        off=frozenset(off),
+        on=frozenset(on),
+        thresholds={name: values for name, values in thresholds.items() if values},
+        severities=severities,
+    )
+
+
+def no_rule(name: str, known: Catalogue) -> str:
+    """A sentence saying that no rule has this name, with a suggestion if one is close."""
+    if _ID.match(name):
+        return "a policy names a rule by its name, such as spot-not-used, not by its id"
+    return f"there is no such rule{did_you_mean(name, sorted(known))}"
+
+
+def _severity(table: TableReader) -> Severity:
+    try:
+        return Severity(table.take("severity", str, ""))
+    except ValueError as error:
+        raise table.refusal("severity", f"is not one of {', '.join(Severity)}") from error
+
+
+def _threshold(table: TableReader, key: str, units: Mapping[str, str]) -> float:
+    value = table.table[key]
+    if key not in units:
+        has = ", ".join(sorted({*units, "severity"}))
+        raise table.refusal(key, f"is no threshold of this rule; it has {has}")
+    if not is_number(value):
+        raise table.refusal(key, f"is not a number from 0 to {HIGHEST:,}")
+    if units[key].startswith(_SHARE) and value > _WHOLE_PERCENT:
+        raise table.refusal(key, f"is above 100: it is in {units[key]}")
+    return float(value)
+
+
+def parse_section(reader: TableReader, known: Catalogue) -> Section:
+    """One `[[for]]`."""
+    of_jobs, rules = conditions(reader), rule_choices(reader.within("rules"), known)
+    rules = replace(rules, require=parse_requirements(reader.within("require")))
+    reader.done()
+    if of_jobs == Conditions():
+        raise BadPolicy(f"{named(reader.at)} needs family, tag or account", reader.at)
+    if rules == RuleChoices():
+        raise BadPolicy(f"{named(reader.at)} has no rules, and requires nothing", reader.at)
+    return Section(of_jobs.family, of_jobs.tag, of_jobs.account, rules)
+
+
+def tags_may_accept(reader: TableReader, known: Catalogue) -> frozenset[str] | None:
+    """The rules of `tags.may_accept`; None where it is not set."""
+    names = reader.strings("may_accept")
+    reader.done()
+    for name in names:
+        if name not in known:
+            raise reader.refusal("may_accept", f"names {name!r}: {no_rule(name, known)}")
+    return frozenset(names) if "may_accept" in reader.table else None
+
+
+def parse_exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
+    """One `[[exempt]]`. Raises BadPolicy."""
+    rule, family = reader.take("rule", str, None), reader.take("family", str, None)
+    by, reason = reader.take("by", str, None), reader.take("reason", str, None)
+    until = reader.table.get("until")
+    reader.used.add("until")
+    reader.done()
+    if not rule or not by or not reason:
+        raise BadPolicy(f"{named(reader.at)} needs rule, by and reason", reader.at)
+    if rule not in known:
+        raise reader.refusal("rule", f"names {rule!r}: {no_rule(rule, known)}")
+    if until is not None and type(until) is not date:
+        raise reader.refusal("until", "is not a date such as 2027-01-31")
+    return FamilyExemption(rule, family, Exemption(by, until, reason))
+
+
+class Requirement(Struct, frozen=True):
+    """What one setting or tag must be: set, not set, or a value that it is compared with.
+
+    At most one of the values is there; each has one type, so that a stored policy is read back.
+    """
+
+    path: str
+    operator: str
+    switch: bool | None = None
+    number: Decimal | None = None
+    word: str | None = None
+
+    @property
+    def value(self) -> bool | Decimal | str | None:
+        """The one that it is compared with."""
+        values = (self.switch, self.number, self.word)
+        return next((value for value in values if value is not None), None)
+
+    @property
+    def tag(self) -> str | None:
+        """The name of the tag that it is about; None for a setting."""
+        return self.path.removeprefix(TAGS) if self.path.startswith(TAGS) else None
+
+    @property
+    def reads_value(self) -> bool:
+        """Whether more is asked than that there is a value."""
+        return self.operator in _OPERATORS
+
+    def is_met(self, value: SettingValue) -> bool:
+        """Whether a value fulfils it; None: it is not set, and AWS has no default for it."""
+        if not self.reads_value:
+            return (value is not None) == (self.operator == SET)
+        if value is None:
+            return self.operator in _WITHOUT_VALUE
+        known = value if isinstance(value, bool | str) else Decimal(value)
+        return _OPERATORS[self.operator](known, self.value)
+
+    @property
+    def words(self) -> str:
+        """What it asks for, for a sentence: `set`, `true`, `at most 86400`."""
+        value = str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
+        signs = {"==": "", "!=": "other than ", "<=": "at most ", ">=": "at least ", "<": "under ",
+                 ">": "over "}  # fmt: skip
+        return f"{signs[self.operator]}{value}" if self.reads_value else self.operator
+
+
+def parse_requirements(reader: TableReader) -> dict[str, Requirement]:
+    """The requirements of a table, by path. Raises BadPolicy with the key."""
+    found: dict[str, Requirement] = {}
+    for key in reader.rest():
+        if isinstance(reader.table[key], dict):  # without quotes TOML makes tables of a path
+            inner = reader.within(key)
+            nested = {f"{key}.{name}": value for name, value in inner.table.items()}
+            found |= parse_requirements(TableReader(nested, reader.at))
+        else:
+            found[key] = _requirement(reader, key)
+    return found
+
+
+def _requirement(reader: TableReader, path: str) -> Requirement:
+    written = reader.take(path, object, None)
+    tag = path.removeprefix(TAGS) if path.startswith(TAGS) else None
+    if tag is None and path not in SETTINGS:
+        raise reader.refusal(path, f"is no setting that can be required{_meant(path)}")
+    if tag is not None and not (is_tag(tag) and len(tag) <= _LONGEST_TAG):
+        raise reader.refusal(path, "does not name a tag")
+    kept = KeptAs.STATE if tag is not None else SETTINGS[path].kept
+    if kept is KeptAs.SWITCH:
+        if isinstance(written, bool):
+            return Requirement(path, "==", switch=written)
+        raise reader.refusal(path, "is not true or false, without quotes")
+    if isinstance(written, str) and written in {SET, NOT_SET}:
+        return Requirement(path, written)
+    if kept in {KeptAs.GIVEN, KeptAs.ADDRESS}:
+        raise reader.refusal(path, f'is not "{SET}" or "{NOT_SET}": its value is not kept')
+    sign, value = _compared(reader, path, written)
+    if kept is KeptAs.COUNT:
+        return Requirement(path, sign, number=_number(reader, path, value))
+    word = _word(reader, path, sign, value, of_tag=tag is not None)
+    return Requirement(path, sign, word=word)
+
+
+def _meant(path: str) -> str:
+    """A suggestion, else the list of what can be required."""
+    known = sorted(SETTINGS)
+    last = {name.rpartition(".")[2]: name for name in known}
+    near = nearest(path, known) or last.get(nearest(path.rpartition(".")[2], last) or "")
+    if path.lower().startswith("tag"):
+        near = f"{TAGS}NAME"
+    return f": did you mean {near}?" if near else f"; known: {', '.join(known)}, {TAGS}NAME"
+
+
+def _compared(reader: TableReader, path: str, written: object) -> tuple[str, object]:
+    """The operator and what follows it; `==` for a bare value."""
+    found = _COMPARED.match(written) if isinstance(written, str) else None
+    if found is None:
+        return "==", written
+    if found[1] not in _OPERATORS:
+        meant = next((sign for sign in _OPERATORS if sorted(sign) == sorted(found[1])), None)
+        hint = f"did you mean {meant}?" if meant else f"known: {', '.join(_OPERATORS)}"
+        raise reader.refusal(path, f"has the operator {found[1]!r}: {hint}")
+    return found[1], found[2]
+
+
+def _number(reader: TableReader, path: str, value: object) -> Decimal:
+    try:
+        number = Decimal("nan" if isinstance(value, bool) else str(value))
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or not is_number(float(number)):
+        why = f'is not a number, a comparison such as "<= 86400", "{SET}" or "{NOT_SET}"'
+        raise reader.refusal(path, why)
+    return number
+
+
+def _word(reader: TableReader, path: str, sign: str, value: object, *, of_tag: bool) -> str:
+    if not isinstance(value, str) or not value:
+        raise reader.refusal(path, f'is not a text, "{SET}" or "{NOT_SET}"')
+    if sign in _OF_NUMBERS:
+        raise reader.refusal(path, f"compares a text with {sign}: only == and != do")
+    if of_tag and not is_tag(value):
+        raise reader.refusal(path, "names a value that no tag has, or that is not kept")
+    if not of_tag and value not in STATES:
+        raise reader.refusal(path, f"is no value of AWS's{did_you_mean(value, sorted(STATES))}")
+    return value

@@ -1,0 +1,199 @@
+"""What a deployment looks at, and when: `[accounts]` and `regions`, `[watch]` and `[digest]`.
+
+The other accounts and regions whose jobs are audited; which running jobs are watched, and from when
+on a message is sent; when the weekly digest is sent, and where its report is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Struct, field
+
+from sageaudit.domain.job.ref import REGION, is_account_id
+from sageaudit.domain.policy.table_reader import TableReader
+from sageaudit.domain.usage.series import FROM_S
+
+MEMBER_ROLE = "sageaudit-read"
+"""The role that infra/member.yaml makes in each account, unless it is told another name."""
+_ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::(?P<account>\d{12}):role/[\w+=,.@/-]+\Z", re.ASCII)
+_ROLE_NAME = re.compile(r"[\w+=,.@-]{1,64}\Z", re.ASCII)
+_ORGANIZATION = re.compile(r"o-[a-z0-9]{10,32}\Z")
+_EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
+
+LEAST_MINUTES = FROM_S // 60
+"""A standstill is half an hour or more."""
+MOST_MINUTES = 12 * 60
+"""Half of what is read of a job's metrics."""
+
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+OFF = "off"
+WEEK_DAYS = 7
+_LAST_HOUR = 22
+"""The digest is started again an hour later, on the same day."""
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
+_A_MONDAY = date(2026, 1, 5)
+_AUDITED_AFTER = timedelta(hours=1)
+"""A job's audit is written within it: no day is summed up earlier. Our choice."""
+
+
+class Members(Struct, frozen=True):
+    """`roles`: each other account with the role to assume there, its ARN or its name.
+
+    `organization`: the only one whose accounts may forward events. `regions`: further ones, beside
+    that of the deployment.
+    """
+
+    roles: Mapping[str, str] = field(default_factory=dict)
+    organization: str | None = None
+    external_id: str | None = None
+    regions: tuple[str, ...] = ()
+
+
+def parse_members(reader: TableReader, regions: list[str]) -> Members:
+    """The table `[accounts]`. Raises BadPolicy."""
+    role = _text(reader, "role", _ROLE_NAME, "is not the name of a role") or MEMBER_ROLE
+    roles: dict[str, str] = {}
+    for account in reader.strings("members"):
+        if not is_account_id(account):
+            raise reader.refusal("members", f"names {account!r}, which has not 12 digits")
+        roles[account] = role
+    members = Members(
+        roles,
+        _text(reader, "organization", _ORGANIZATION, "is not an organization such as o-a1b2c3d4e5"),
+        _text(
+            reader, "external_id", _EXTERNAL_ID, "has not 2 to 1,224 letters, digits or +=,.@:/-"
+        ),
+        tuple(dict.fromkeys(regions)),
+    )
+    for account in reader.rest():
+        roles[account] = _role_arn(reader, account)
+    return members
+
+
+def _role_arn(reader: TableReader, account: str) -> str:
+    role = reader.table[account]
+    if not is_account_id(account):
+        raise reader.refusal(account, "is not an account id of 12 digits")
+    arn = _ROLE_ARN.match(role) if isinstance(role, str) else None
+    if arn is None:
+        raise reader.refusal(account, "is not the ARN of a role to assume")
+    if arn["account"] != account:
+        raise reader.refusal(account, f"names a role of another account, {arn['account']}")
+    return str(role)
+
+
+def _text(reader: TableReader, key: str, form: re.Pattern[str], why: str) -> str | None:
+    value: str | None = reader.take(key, str, None)
+    if value is not None and not form.match(value):
+        raise reader.refusal(key, why)
+    return value
+
+
+def region_names(reader: TableReader) -> list[str]:
+    """The top-level key `regions`. Raises BadPolicy."""
+    names = reader.strings("regions")
+    for name in names:
+        if not REGION.fullmatch(name):
+            raise reader.refusal("regions", f"names {name!r}: a region looks like eu-west-1")
+    return names
+
+
+class Watching(Struct, frozen=True):
+    """Jobs above `usd_per_hour` are watched; those without a price from `gpus_unpriced` on.
+
+    `idle_minutes`: without work, until a message. `longest_times` the family's longest run: the
+    same. All of these are our choice: $5 is a GPU instance of some size, and 45 minutes are longer
+    than checkpoints and evaluations.
+    """
+
+    usd_per_hour: Decimal = Decimal(5)
+    gpus_unpriced: int = 4
+    idle_minutes: int = 45
+    longest_times: Decimal = Decimal(3)
+
+    def includes(self, usd_per_hour: Decimal | None, gpus: int) -> bool:
+        """Whether a job of this rate is watched; of an unknown rate, one of so many GPUs."""
+        if usd_per_hour is None:
+            return gpus >= max(self.gpus_unpriced, 1)
+        return usd_per_hour > self.usd_per_hour
+
+
+def parse_watch(reader: TableReader) -> Watching | None:
+    """Reads the table; None where it is off. Raises BadPolicy."""
+    on, usual = reader.take("on", bool, True), Watching()
+    idle_minutes = _whole(reader, "idle_minutes", usual.idle_minutes)
+    watching = Watching(
+        usd_per_hour=reader.amount("usd_per_hour", usual.usd_per_hour),
+        gpus_unpriced=_whole(reader, "gpus_unpriced", usual.gpus_unpriced),
+        idle_minutes=idle_minutes,
+        longest_times=reader.amount("longest_times", usual.longest_times, ""),
+    )
+    reader.done()
+    if not LEAST_MINUTES <= idle_minutes <= MOST_MINUTES:
+        raise reader.refusal("idle_minutes", f"is not from {LEAST_MINUTES} to {MOST_MINUTES}")
+    if watching.longest_times < 1:
+        raise reader.refusal("longest_times", "is below 1: every run would be too long")
+    return watching if on else None
+
+
+def _whole(reader: TableReader, key: str, default: int) -> int:
+    value = reader.take(key, int, default)
+    if isinstance(value, bool) or value < 0:
+        raise reader.refusal(key, "is not a whole number of 0 or more")
+    return int(value)
+
+
+class DigestTimes(Struct, frozen=True):
+    """When the digest is sent, in a time zone, and the bucket for its report.
+
+    It covers seven whole UTC days. The last one, the day before `utc_day` (0 is Monday), ends at
+    least an hour before the digest is sent, in winter and in summer time. So the weeks of two
+    digests neither overlap nor leave a gap, and a function that knows no time zones finds the same.
+    """
+
+    day: str = DAYS[0]
+    hour: int = 8
+    timezone: str = "UTC"
+    utc_day: int = 0
+    report_bucket: str | None = None
+
+    def week(self, now: datetime) -> tuple[date, date]:
+        """The first and the last day of the newest week that is over, in UTC."""
+        today = now.astimezone(UTC).date()
+        after = today - timedelta(days=(today.weekday() - self.utc_day) % WEEK_DAYS)
+        return after - timedelta(days=WEEK_DAYS), after - timedelta(days=1)
+
+
+def parse_digest(reader: TableReader) -> DigestTimes | None:
+    """Reads the table; None where the digest is off. Raises BadPolicy."""
+    day = reader.take("day", str, DAYS[0])
+    hour, timezone = reader.take("hour", int, 8), reader.take("timezone", str, "UTC")
+    bucket = reader.take("report_bucket", str, None)
+    reader.done()
+    if day not in {*DAYS, OFF}:
+        raise reader.refusal("day", f"is not one of {', '.join((*DAYS, OFF))}")
+    if isinstance(hour, bool) or not 0 <= hour <= _LAST_HOUR:
+        raise reader.refusal("hour", f"is not a whole hour from 0 to {_LAST_HOUR}")
+    if bucket is not None and not _BUCKET.match(bucket):
+        raise reader.refusal("report_bucket", "is not the name of a bucket")
+    if day == OFF:
+        return None
+    try:
+        utc_day = _utc_day(DAYS.index(day), hour, ZoneInfo(timezone))
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        why = "is no time zone that this computer knows, such as Europe/Berlin"
+        raise reader.refusal("timezone", why) from error
+    return DigestTimes(day, hour, timezone, utc_day, bucket)
+
+
+def _utc_day(day: int, hour: int, zone: ZoneInfo) -> int:
+    """The weekday (UTC) before which the week ends: an hour or more before the digest, all year."""
+    at = time(hour, tzinfo=zone)
+    days = (_A_MONDAY + timedelta(days=day, weeks=week) for week in range(52))
+    in_utc = (datetime.combine(one, at).astimezone(UTC) - _AUDITED_AFTER for one in days)
+    return min(in_utc, key=lambda moment: (moment.weekday() - day + 3) % WEEK_DAYS).weekday()

@@ -1,0 +1,299 @@
+"""The lines that are compared: SageMaker's spend as AWS reports it, and the bill lines of audits.
+
+AWS's are a month from any source, or paid usage by days. A usage type such as
+`USE1-Train:ml.m5.large` is a region prefix, a role and a type. The prefix is never converted to a
+region or back: prefixes are irregular (APS3 is ap-south-1). The roles were observed in price lists
+and bills, except those of Canvas, Feature Store, Data Wrangler and Ground Truth, which are the
+names of the products. An unlisted role counts as "other".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from sageaudit.domain.audit.bill_document import LineDocument
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.job.kinds import BILLED_KINDS
+from sageaudit.domain.prices.price_list import ROLES, SPOT_ROLE, STORAGE, spot_usage_types
+from sageaudit.structs import replace
+
+USAGE_TYPES = ("Usage", "DiscountedUsage", "SavingsPlanCoveredUsage")
+"""Line item types (record types in Cost Explorer) that are usage, at on-demand cost.
+
+Usage covered by a Savings Plan is included at its on-demand price; the plan's negations, credits,
+refunds, taxes and fees are not usage.
+"""
+
+JOBS = "jobs"
+"""The area that audits cover; spend in any other area is not audited."""
+MANAGED_SPOT = "managed spot (TrSpt), compared with no job"
+OTHER = "other"
+
+_PREFIX = re.compile(r"[A-Z]{2,4}\d?-")
+_AREAS = (
+    ("traindebug", "free Debugger and Monitor rules"),
+    ("monitorfreetier", "free Debugger and Monitor rules"),
+    ("trainingplan", "training plans"),
+    ("serverlessinf", "endpoints"),
+    ("asyncinf", "endpoints"),
+    ("host", "endpoints"),
+    ("notebk", "notebooks"),
+    ("notebook", "notebooks"),
+    ("studio", "Studio"),
+    ("rstudio", "Studio"),
+    ("cluster", "HyperPod"),
+    ("canvas", "Canvas"),
+    ("featurestore", "Feature Store"),
+    ("datawrangler", "Data Wrangler"),
+    ("groundtruth", "Ground Truth"),
+    (SPOT_ROLE.lower(), MANAGED_SPOT),
+)
+"""The start of a role, in lower case, and the area it belongs to."""
+_ROLE_OF_KIND = {kind.value: ROLES[kind.row.component] for kind in BILLED_KINDS}
+_JOB_ROLES = frozenset(role.lower() for role in ROLES.values())
+
+_TYPE = re.compile(r"\bml\.[a-z0-9-]+\.[a-z0-9-]+")
+HOURS = "Hrs"
+"""The unit of instance hours in bills and price lists."""
+_MONTH = re.compile(r"\b\d{4}-\d{2}\b(?!-)")
+"""A month that is not the start of a date: notes name the dates of prices too."""
+
+
+class AwsLine(NamedTuple):
+    """Usage and cost as AWS metered them; `resource` is set if the source lists resources.
+
+    A tuple, as a bill has hundreds of thousands.
+    """
+
+    usage_type: str
+    region: str | None
+    unit: str
+    quantity: Decimal
+    usd: Decimal
+    resource: str | None = None
+
+
+class Excluded(Struct, frozen=True):
+    """Lines other than usage: credits, refunds, taxes, fees."""
+
+    kind: str
+    lines: int
+    usd: Decimal
+
+
+class AwsSpend(Struct, frozen=True):
+    """The month's usage, and what was excluded from it."""
+
+    lines: tuple[AwsLine, ...]
+    excluded: tuple[Excluded, ...] = ()
+
+    @property
+    def managed_spot(self) -> tuple[str, ...]:
+        """Usage types with managed-spot rates, sorted; no figure here uses them."""
+        return spot_usage_types(line.usage_type for line in self.lines)
+
+
+class PaidUsage(Struct, frozen=True):
+    """Usage of one account and usage type from `first` to `last` (UTC days, both included).
+
+    `lines`, `quantity` (instance-hours or GB-months) and `usd` (after discounts) are sums of the
+    lines with a cost. `covered`: what a Savings Plan paid for.
+    `cost_decimals`: the most that a cost has. `list_rate`: AWS's public price per unit according to
+    the report. `largest_line`: where the line with the highest cost is.
+    """
+
+    account: str
+    usage_type: str
+    region: str | None
+    unit: str
+    first: date
+    last: date
+    cost_decimals: int
+    lines: int
+    quantity: Decimal
+    usd: Decimal
+    covered: Decimal
+    list_rate: Decimal | None
+    largest_usd: Decimal
+    largest_line: str = ""
+
+    @property
+    def price(self) -> Decimal:
+        """USD per unit; only where there is usage with a cost."""
+        return self.usd / self.quantity
+
+    def plus(self, later: PaidUsage) -> PaidUsage:
+        """The sums of both, which are usage of one product."""
+        largest = max(self, later, key=lambda usage: usage.largest_usd)
+        return replace(
+            largest,
+            first=min(self.first, later.first),
+            last=max(self.last, later.last),
+            lines=self.lines + later.lines,
+            quantity=self.quantity + later.quantity,
+            usd=self.usd + later.usd,
+            covered=self.covered + later.covered,
+            list_rate=later.list_rate or self.list_rate,
+        )
+
+
+class PaidReport(Struct, frozen=True):
+    """What a cost report has of SageMaker. `left_out`: its lines that are no usage at a price.
+
+    `repeats`: lines that several files have, and that are counted once.
+    """
+
+    usage: tuple[PaidUsage, ...]
+    left_out: tuple[Excluded, ...] = ()
+    repeats: int = 0
+
+
+class Usage(Struct, frozen=True):
+    """A usage type without its region prefix. Compare by `key`: newer SKUs change the case."""
+
+    role: str
+    what: str
+
+    @property
+    def key(self) -> str:
+        """Equal for two usage types that differ in prefix or case only."""
+        return f"{self.role}:{self.what}".lower()
+
+    @property
+    def text(self) -> str:
+        """`Train:ml.m5.large`."""
+        return f"{self.role}:{self.what}" if self.what else self.role
+
+    @property
+    def area(self) -> str:
+        """The part of SageMaker that this belongs to."""
+        role = self.role.lower()
+        if role in _JOB_ROLES:
+            return JOBS
+        return next((area for start, area in _AREAS if role.startswith(start)), OTHER)
+
+
+@lru_cache(maxsize=4_096)  # a bill of a million lines has some hundred usage types
+def parsed(usage_type: str) -> Usage:
+    """Splits a usage type; a text without a colon becomes a role with an empty `what`."""
+    prefix = _PREFIX.match(usage_type)
+    role, _, what = usage_type[prefix.end() if prefix else 0 :].partition(":")
+    return Usage(role, what)
+
+
+def of_job(kind: str, what: str) -> Usage | None:
+    """The usage of an instance type or volume by a kind of job; None for kinds without a bill."""
+    role = _ROLE_OF_KIND.get(kind)
+    return None if role is None else Usage(role, what)
+
+
+class AuditedLine(Struct, frozen=True):
+    """One line of one job's bill. `usage` is None where no usage type is known (warm pools)."""
+
+    job: str
+    name: str
+    region: str | None
+    item: str
+    usage_type: str | None
+    usage: Usage | None
+    unit: str
+    quantity: Decimal | None
+    usd: Decimal | None
+    paid: bool
+    """False for training plan capacity and free Debugger rules: AWS meters those elsewhere."""
+    crosses: bool
+    """The job ran past the end of a month: AWS may have metered part of it in another month."""
+    estimated: bool = False
+    """Its rate is an estimate: the quantity can be compared with AWS's, the dollars only about."""
+
+
+class AuditedMonth(Struct, frozen=True):
+    """The audited lines of a month, and counts of what was left out of them."""
+
+    lines: tuple[AuditedLine, ...]
+    jobs: int = 0
+    rollups: int = 0
+    unauditable: int = 0
+    running: int = 0
+    unpaid_lines: int = 0
+
+    @property
+    def estimated_lines(self) -> int:
+        """Number of lines at an estimated rate; they are in the history's sums."""
+        return sum(line.estimated for line in self.lines)
+
+    @property
+    def estimated_usd(self) -> Decimal:
+        """The dollars at an estimated rate."""
+        known = (line.usd for line in self.lines if line.estimated and line.usd is not None)
+        return sum(known, Decimal(0))
+
+
+def lines_of(document: AuditDocument, month: str | None) -> Iterator[AuditedLine]:
+    """Yields the bill lines that belong to `month` (YYYY-MM, UTC); all of them for None.
+
+    A storage line belongs to the month in its note, any other line to the month of the job's end.
+    Lines of quantity 0 (a job that never started) are left out: AWS does not bill them.
+    """
+    job = document["job"]
+    ended = (job["ended_at"] or job["created_at"] or "")[:7]
+    started = (job["started_at"] or ended)[:7]
+    for line in document["bill"]["lines"]:
+        if line["quantity"] == 0 or month not in {None, _month_of(line, ended)}:
+            continue
+        yield AuditedLine(
+            job=job["arn"] or job["name"],
+            name=job["name"],
+            region=job["region"],
+            item=line["item"],
+            usage_type=line["usage_type"],
+            usage=_usage(document, line),
+            unit=line["unit"],
+            quantity=line["quantity"],
+            usd=line["usd"],
+            paid=line["rate_usd"] is None or line["rate_usd"] != 0,
+            crosses=started != ended,
+            estimated=line["price_kind"] == "estimate",
+        )
+
+
+def usage_type_of(line: AuditedLine) -> str:
+    """The usage type as Cost Explorer lists it, such as USE1-Train:ml.m5.large.
+
+    Without the prefix of its region if that is not known. AWS documents none for warm pools.
+    """
+    if line.usage_type is not None:
+        return line.usage_type
+    return line.usage.text if line.usage else f"{line.item.replace('_', ' ')}, usage type unknown"
+
+
+def unit_of(usage_type: str) -> str:
+    """The unit of its quantity, as Cost Explorer writes it."""
+    return "GB-Mo" if "VolumeUsage" in usage_type or "storage" in usage_type else HOURS
+
+
+def _month_of(line: LineDocument, ended: str) -> str:
+    if not line["item"].endswith("storage"):
+        return ended
+    named = _MONTH.search(line["note"] or "")
+    return named[0] if named else ended
+
+
+def _usage(document: AuditDocument, line: LineDocument) -> Usage | None:
+    if line["usage_type"]:
+        return parsed(line["usage_type"])
+    kind = document["job"]["kind"]
+    if line["item"] == "storage":
+        return of_job(kind, STORAGE)
+    if line["item"] != "compute":
+        return None
+    named = _TYPE.findall(line["note"] or "")
+    types = named[:1] or list(dict.fromkeys(_TYPE.findall(document["job"]["instances"] or "")))
+    return of_job(kind, types[0]) if len(types) == 1 else None

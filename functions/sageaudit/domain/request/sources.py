@@ -1,0 +1,368 @@
+"""The requests in a pipeline definition or a Terraform plan.
+
+A step of a pipeline definition has the request of its job as its Arguments, without the job's name,
+which the pipeline gives; the parameters' default values are filled in. Source: AWS's JSON schema of
+pipeline definitions, and definitions that the SageMaker SDK writes.
+
+A Terraform plan is read as `terraform show -json` prints it.
+
+| resource | since | what is read |
+|---|---|---|
+| aws_sagemaker_training_job | provider aws 6.38 (2026) | the whole resource |
+| aws_sagemaker_hyper_parameter_tuning_job | provider aws (April 2026) | the whole resource |
+| aws_sagemaker_pipeline | | pipeline_definition |
+| awscc_sagemaker_processing_job | | the whole resource |
+| awscc_sagemaker_pipeline | | pipeline_definition.pipeline_definition_body |
+
+The providers name an argument like AWS's parameter, in snake case (`volume_size_in_gb`), and write
+an object as a list of one. Source: the providers' documentation (hashicorp/terraform-provider-aws,
+hashicorp/terraform-provider-awscc) and Terraform's page on its JSON output format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from typing import Any
+
+from msgspec import Struct, field
+
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.request.request import (
+    CREATE,
+    FoundRequests,
+    NotKnown,
+    Origin,
+    Path,
+    Request,
+    text,
+)
+from sageaudit.domain.request.validity import ApiModel
+from sageaudit.errors import Malformed
+
+_STEPS_OF_JOBS = {
+    "Training": JobKind.TRAINING,
+    "Processing": JobKind.PROCESSING,
+    "QualityCheck": JobKind.PROCESSING,
+    "ClarifyCheck": JobKind.PROCESSING,
+    "Transform": JobKind.TRANSFORM,
+    "Tuning": JobKind.TUNING,
+}
+"""Steps whose arguments are the request of a job that is audited."""
+_BRANCHES = ("IfSteps", "ElseSteps")
+_JOIN = "Std:Join"
+_PARAMETERS = "Parameters."
+_WHOLE_FILE = Origin()
+_MOST_JOINED = 1_000_000
+"""Characters that all joins of a definition may give: AWS takes definitions of 1 MB."""
+_DEEPEST = 32
+"""Conditions inside conditions; AWS allows far fewer."""
+
+_RESOURCES_OF_JOBS = {
+    "aws_sagemaker_training_job": JobKind.TRAINING,
+    "aws_sagemaker_hyper_parameter_tuning_job": JobKind.TUNING,
+    "awscc_sagemaker_processing_job": JobKind.PROCESSING,
+}
+_PIPELINES = {"aws_sagemaker_pipeline", "awscc_sagemaker_pipeline"}
+SHORTENED = "hyper_parameter_tuning_job_"
+"""What arguments of aws_sagemaker_hyper_parameter_tuning_job leave out of the API's names."""
+_LATER = NotKnown("known after apply")
+_NO_CHANGE = (["no-op"], ["read"], ["delete"], ["forget"])
+
+
+def of_definition(
+    definition: Mapping[str, Any],
+    *,
+    name: str | None = None,
+    region: str | None = None,
+    origin: Origin = _WHOLE_FILE,
+    label: str = "",
+) -> FoundRequests:
+    """The requests of all steps, those in branches of conditions included.
+
+    `name` is the pipeline's, which the definition itself does not have. `label` is put before each
+    step's own.
+    """
+    defaults = _defaults(definition.get("Parameters"))
+    requests, left_out, room = [], [], [_MOST_JOINED]
+    for step, place, branch in _steps(definition.get("Steps"), ("Steps",), None):
+        title = f"{label}step {text(step.get('Name')) or '(without a name)'}"
+        kind = _STEPS_OF_JOBS.get(text(step.get("Type")))
+        if kind is None:
+            if step.get("Type") != "Condition":
+                left_out.append(f"{title}: a {text(step.get('Type')) or '?'} step is not checked")
+            continue
+        arguments = step.get("Arguments")
+        given = arguments if isinstance(arguments, Mapping) else {}
+        values = _PipelineValues(defaults, room)
+        body = values.resolved(given)
+        if not isinstance(body, Mapping):
+            left_out.append(f"{title}: its Arguments are no object")
+            continue
+        named = f"pipeline/{name.lower()}/{text(step.get('Name'))}" if name else None
+        requests.append(
+            Request(
+                kind=kind,
+                body=body,
+                label=title,
+                shape=CREATE[kind],
+                origin=Origin((*origin.base, *place, "Arguments")) if origin.inline else origin,
+                named_later="its pipeline",
+                region=region,
+                step=named,
+                of_pipeline=True,
+                note=f"runs only in {branch}" if branch else None,
+                parameters=values.used,
+            )
+        )
+    return FoundRequests(tuple(requests), tuple(left_out))
+
+
+def _defaults(parameters: object) -> dict[str, Any]:
+    """The parameters by name: their default value, or why there is none."""
+    found: dict[str, Any] = {}
+    for item in parameters if isinstance(parameters, list) else []:
+        name = item.get("Name") if isinstance(item, Mapping) else None
+        if isinstance(name, str):
+            missing = NotKnown(f"the pipeline parameter {name} has no default value")
+            value = item.get("DefaultValue", missing)
+            whole = NotKnown(f"the default of the pipeline parameter {name} is no plain value")
+            found[name] = whole if isinstance(value, list | dict) else value
+    return found
+
+
+def _steps(
+    steps: object, place: Path, branch: str | None
+) -> Iterator[tuple[Mapping[str, Any], Path, str | None]]:
+    """Every step with its path, and the branch of a condition that it is in."""
+    if len(place) > 3 * _DEEPEST or not isinstance(steps, list):
+        return
+    for index, step in enumerate(steps):
+        if not isinstance(step, Mapping):
+            continue
+        yield step, (*place, index), branch
+        arguments = step.get("Arguments")
+        if step.get("Type") != "Condition" or not isinstance(arguments, Mapping):
+            continue
+        for key in _BRANCHES:
+            title = f"{key} of {text(step.get('Name')) or 'a condition'}"
+            yield from _steps(arguments.get(key), (*place, index, "Arguments", key), title)
+
+
+class _PipelineValues(Struct, frozen=True):
+    """Replaces functions by what they give; `used` gets the parameter behind each value.
+
+    `room` has the characters that joins may still give.
+    """
+
+    defaults: Mapping[str, Any]
+    room: list[int]
+    used: dict[Path, str] = field(default_factory=dict)
+
+    def resolved(self, value: Any, place: Path = ()) -> Any:
+        """The value, which is at this path."""
+        if isinstance(value, list):
+            return [self.resolved(inside, (*place, n)) for n, inside in enumerate(value)]
+        if not isinstance(value, Mapping):
+            return value
+        [(function, given)] = value.items() if len(value) == 1 else [("", None)]
+        if function == "Get" and isinstance(given, str):
+            return self._got(given, place)
+        if function == _JOIN and isinstance(given, Mapping):
+            return self._joined(given)
+        if function.startswith("Std:"):
+            return NotKnown(f"{function} is worked out when the pipeline runs")
+        return {key: self.resolved(inside, (*place, key)) for key, inside in value.items()}
+
+    def _got(self, reference: str, place: Path) -> Any:
+        name = reference.removeprefix(_PARAMETERS)
+        if name == reference:
+            return NotKnown(f"it is {reference} of the running pipeline")
+        self.used[place] = name
+        return self.defaults.get(name, NotKnown(f"the pipeline has no parameter {name}"))
+
+    def _joined(self, given: Mapping[str, Any]) -> Any:
+        separator, values = given.get("On", ""), given.get("Values")
+        if not isinstance(values, list) or not isinstance(separator, str):
+            return NotKnown("its Std:Join has no list of values")
+        inside = _PipelineValues(self.defaults, self.room)
+        parts = [inside.resolved(part) for part in values]
+        unknown = next((part for part in parts if isinstance(part, NotKnown)), None)
+        if unknown is not None:
+            return unknown
+        texts = [_plain(part) for part in parts]
+        self.room[0] -= sum(map(len, texts)) + len(separator) * len(texts)
+        if self.room[0] < 0:
+            return NotKnown(f"what {_JOIN} gives is longer than any definition")
+        return separator.join(texts)
+
+
+def _plain(part: object) -> str:
+    return str(part).lower() if isinstance(part, bool) else str(part)
+
+
+def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
+    """The requests of all resources that a plan would create, replace or change.
+
+    Raises Malformed for a plan without any resource of AWS.
+    """
+    resources = [*_resources(plan.get("resource_changes"))]
+    if not any(_is_aws(resource) for resource, _, _ in resources):
+        raise Malformed("the top level", "is a plan without any resource of AWS")
+    requests: list[Request] = []
+    left_out: list[str] = []
+    for resource, change, place in resources:
+        kind, values = text(resource.get("type")), change.get("after")
+        if not isinstance(values, Mapping) or resource.get("mode") == "data":
+            continue
+        address, stays = text(resource.get("address")) or kind, change.get("actions") in _NO_CHANGE
+        if kind not in _RESOURCES_OF_JOBS and kind not in _PIPELINES:
+            continue
+        if stays:
+            left_out.append(f"{address}: the plan does not change it")
+            continue
+        region = text(values.get("region")) or _provider_region(plan, kind)
+        unknown = change.get("after_unknown")
+        if kind in _RESOURCES_OF_JOBS:
+            requests.append(_job_request(kind, address, values, unknown, place, model, region))
+        else:
+            found = _pipeline_requests(address, values, unknown, place, region)
+            requests += found.requests
+            left_out += found.left_out
+    return FoundRequests(tuple(requests), tuple(left_out))
+
+
+def _is_aws(resource: Mapping[str, Any]) -> bool:
+    kind, provider = text(resource.get("type")), text(resource.get("provider_name"))
+    return kind.startswith(("aws_", "awscc_")) or "/aws" in provider
+
+
+def _resources(listed: object) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], Path]]:
+    """Each resource of the plan, in any module, with its change and the path of its values."""
+    for index, item in enumerate(listed if isinstance(listed, list) else []):
+        change = item.get("change") if isinstance(item, Mapping) else None
+        if isinstance(change, Mapping):
+            yield item, change, ("resource_changes", index, "change", "after")
+
+
+def _provider_region(plan: Mapping[str, Any], kind: str) -> str | None:
+    """The region that the plan's configuration writes for the provider, if it is a constant."""
+    found: Any = plan.get("configuration")
+    provider = "awscc" if kind.startswith("awscc_") else "aws"
+    for key in ("provider_config", provider, "expressions", "region", "constant_value"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return text(found) or None
+
+
+def _job_request(
+    kind: str,
+    address: str,
+    values: Mapping[str, Any],
+    unknown: object,
+    place: Path,
+    model: ApiModel,
+    region: str | None,
+) -> Request:
+    """The request that the provider would send."""
+    shape = CREATE[_RESOURCES_OF_JOBS[kind]]
+    later = unknown if isinstance(unknown, Mapping) else {}
+    if "tags_all" in {*values, *later}:  # with the provider's default tags
+        values = {**values, "tags": values.get("tags_all")}
+        unknown = {**later, "tags": later.get("tags_all", False)}
+    return Request(
+        kind=_RESOURCES_OF_JOBS[kind],
+        body=_aws_structure(model, shape, values, unknown),
+        label=address,
+        shape=shape,
+        origin=Origin(place, inline=False, terraform=True),
+        named_later="AWS" if kind.startswith("awscc_") else None,
+        region=region,
+    )
+
+
+def _pipeline_requests(
+    address: str, values: Mapping[str, Any], unknown: object, place: Path, region: str | None
+) -> FoundRequests:
+    """The requests of a pipeline's steps."""
+    key = "pipeline_definition"
+    written, later = values.get(key), _unknown_of(unknown, key)
+    if isinstance(written, Mapping):
+        later = _unknown_of(later, "pipeline_definition_body")
+        written = written.get("pipeline_definition_body")
+    if written is None or later is True:
+        why = "is known after apply" if later is True else "is in S3, or missing"
+        sentence = f"{address}: its definition {why}, so its steps are not checked"
+        return FoundRequests((), (sentence,))
+    try:
+        definition = json.loads(written)
+    except (TypeError, ValueError, RecursionError):
+        definition = None
+    if not isinstance(definition, Mapping):
+        return FoundRequests((), (f"{address}: its definition is no JSON object",))
+    return of_definition(
+        definition,
+        name=text(values.get("pipeline_name")) or None,
+        region=region,
+        origin=Origin((*place, key), inline=False),
+        label=f"{address}, ",
+    )
+
+
+def _aws_structure(
+    model: ApiModel, shape: str, values: Mapping[str, Any], unknown: object
+) -> dict[str, Any]:
+    """An object by its arguments; what AWS's model does not have is the provider's own.
+
+    `unknown` has in the same form what is known after apply.
+    """
+    members = model.members(shape)
+    by_form = {name.lower(): name for name in members}
+    body: dict[str, Any] = {}
+    for key in sorted({*values, *(unknown if isinstance(unknown, Mapping) else ())}):
+        forms = (form.replace("_", "") for form in (key, SHORTENED + key))
+        name = next((by_form[form] for form in forms if form in by_form), None)
+        if name is not None:
+            value = _aws_value(
+                model, members[name]["shape"], values.get(key), _unknown_of(unknown, key)
+            )
+            if value is not None:
+                body[name] = value
+    return body
+
+
+def _aws_value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
+    if unknown is True:
+        return _LATER
+    of = model.shapes.get(shape, {})
+    kind = of.get("type")
+    if kind == "structure" and isinstance(value, list):
+        if not value:
+            return None
+        unknown = unknown[0] if isinstance(unknown, list) and unknown else unknown
+        value = value[0]
+    if kind == "structure" and isinstance(value, Mapping):
+        return _aws_structure(model, shape, value, unknown)
+    if kind == "list" and isinstance(value, Mapping) and of["member"]["shape"] == "Tag":
+        later = (
+            {key for key in unknown if _unknown_of(unknown, key)}
+            if isinstance(unknown, Mapping)
+            else {}
+        )
+        known = [{"Key": key, "Value": tag} for key, tag in value.items() if key not in later]
+        return [*known, *({"Key": key, "Value": _LATER} for key in sorted(later))]
+    if kind == "list" and isinstance(value, list):
+        later = unknown if isinstance(unknown, list) else []
+        items = zip_longest(value, later[: len(value)], fillvalue=False)
+        return [
+            _aws_value(model, of["member"]["shape"], item, late) for item, late in items
+        ] or None
+    if kind == "map" and isinstance(value, Mapping):
+        return {key: _LATER if _unknown_of(unknown, key) is True else v for key, v in value.items()}
+    return value if value != "" else None
+
+
+def _unknown_of(unknown: object, key: str) -> object:
+    if unknown is True:
+        return True
+    return unknown.get(key, False) if isinstance(unknown, Mapping) else False

@@ -1,0 +1,185 @@
+"""One type for a family, the cheapest type that fits, and what a job's instances cost by the hour.
+
+A family's runs differ, and the next one may be like any of the last. Of each run the smallest types
+that held it are stored, and how many times as long it takes there at most. A type with as much of
+everything as one of these holds that run, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import ROUND_DOWN, ROUND_UP, Decimal
+from math import ceil
+
+from msgspec import Struct
+
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.prices.market import InstanceType, Market
+from sageaudit.domain.resize.candidate import Candidate
+from sageaudit.domain.resize.resize import HEADROOM_PERCENT, Resize
+
+RECENT_RUNS = 10
+"""A family whose load has changed is judged by its new load after so many runs: our choice."""
+_KEPT_FROM = Decimal("0.9")
+"""Of the best saving: below it the advice of earlier runs is changed. Our choice."""
+_MOST_STORED = 8
+_HUNDREDTH = Decimal("0.01")
+_ONE = Decimal(1)
+
+_ROOM = 1 + float(HEADROOM_PERCENT) / 100
+
+
+def smallest_types(runs: Sequence[Resize]) -> dict[str, Decimal] | None:
+    """Of the saving types that held the run, those with none smaller: the times as long by name.
+
+    `runs`: the same run, resized as rules asked. Empty where nothing cheaper holds it; None where
+    that is not known.
+    """
+    judged = [run for run in runs if run.rate is not None and not any(run.unrecorded)]
+    known = next(filter(None, (_saving(run) for run in judged)), [])
+    smallest: dict[str, tuple[InstanceType, Decimal]] = {}
+    for other in sorted(known, key=lambda one: _size(one.type)):
+        covered = any(_covers(other.type, small) for small, _ in smallest.values())
+        if other.takes is not None and not covered and len(smallest) < _MOST_STORED:
+            times = other.takes.counted.quantize(_HUNDREDTH, ROUND_UP)
+            smallest[other.type.name] = (other.type, times)
+    return {name: times for name, (_, times) in smallest.items()} if judged else None
+
+
+def _saving(run: Resize) -> list[Candidate]:
+    return list(run.certain) or list(run.on_trial)
+
+
+def _size(kind: InstanceType) -> tuple[int, int, Decimal]:
+    return kind.gpus, kind.vcpu, kind.memory_gib
+
+
+def _covers(other: InstanceType, small: InstanceType) -> bool:
+    """Whether it has as much of everything."""
+    if (other.gpu_model, other.gpu_memory_gib) != (small.gpu_model, small.gpu_memory_gib):
+        return False
+    (gpus, vcpu, gib), (least_gpus, least_vcpu, least_gib) = _size(other), _size(small)
+    return gpus >= least_gpus and vcpu >= least_vcpu and gib >= least_gib
+
+
+def for_family(
+    run: Resize,
+    known: Sequence[Candidate],
+    needs: Sequence[Mapping[str, Decimal]],
+    types: Mapping[str, InstanceType],
+    advised: str | None,
+) -> list[Candidate]:
+    """Of the candidates of a run, those that hold most of the family's newest runs, best first.
+
+    `needs`: the smallest types of each of these runs. The best is the cheapest at its slowest run;
+    but the one that the family was `advised` comes first while it saves nearly as much.
+    """
+    if not needs and advised is None:
+        return list(known)  # they come by what this run saves
+    held = {other.type.name: times_there(other.type, needs, types) for other in known}
+    most = max(map(len, held.values()), default=0)
+    suits = [other for other in known if len(held[other.type.name]) == most]
+    worth = {other.type.name: _worth(run, other, held[other.type.name]) for other in suits}
+    if None in worth.values():
+        return suits
+    suits.sort(key=lambda other: -(worth[other.type.name] or 0))
+    told = next((other for other in suits if other.type.name == advised), None)
+    if told is not None:
+        least = _KEPT_FROM * (worth[suits[0].type.name] or 0)
+        suits.sort(key=lambda other: other is not told or (worth[other.type.name] or 0) < least)
+    return suits
+
+
+def times_there(
+    other: InstanceType, needs: Sequence[Mapping[str, Decimal]], types: Mapping[str, InstanceType]
+) -> list[Decimal]:
+    """How many times as long each run takes there at most, of those that it is known to hold."""
+    held = []
+    for need in needs:
+        small = ((types.get(name), times) for name, times in need.items())
+        times = [times for kind, times in small if kind is not None and _covers(other, kind)]
+        held += [min(times)] if times else []
+    return held
+
+
+def _worth(run: Resize, other: Candidate, times: Sequence[Decimal]) -> Decimal | None:
+    """What this run saves there if it takes as long as the slowest; None where that is unknown.
+
+    What the family's runs were measured to take there is of no one run.
+    """
+    saves, takes = run.saves(other), other.takes
+    if saves is None or takes is None or other.usd is None:
+        return None
+    slowest = _ONE if takes.tried else max([_ONE, *(one / takes.counted for one in times)])
+    return saves - (slowest - 1) * other.usd
+
+
+class PricedType(Struct, frozen=True):
+    """A type's name, and the USD per hour of one instance."""
+
+    name: str
+    hourly_usd: Decimal
+
+
+def cluster_usd_per_hour(job: Job, market: Market) -> Decimal | None:
+    """All instances of a job together; None when a rate is not known."""
+    total = Decimal(0)
+    for group in job.groups:
+        rate = market.hourly(job.region, job.kind, group.instance_type)
+        if rate is None:
+            return None
+        total += rate.usd * group.count
+    return total if job.groups else None
+
+
+def cheapest_type(
+    job: Job, market: Market, fits: Callable[[InstanceType], bool], *, estimated: bool = False
+) -> PricedType | None:
+    """The cheapest type that this kind of job may use and that fits, of those with a known rate.
+
+    `estimated`: an estimated rate will do. Of equal rates the first by name.
+    """
+    found = [(usd, other.name) for usd, other in _priced(job, market, fits, estimated=estimated)]
+    if not found:
+        return None
+    usd, name = min(found)
+    return PricedType(name, usd)
+
+
+def _priced(
+    job: Job, market: Market, fits: Callable[[InstanceType], bool], *, estimated: bool = False
+) -> Iterator[tuple[Decimal, InstanceType]]:
+    for other in market.types.values():
+        if job.kind in other.kinds and fits(other):
+            rate = market.hourly(job.region, job.kind, other.name)
+            if rate is not None and (estimated or not rate.is_estimate):
+                yield rate.usd, other
+
+
+def seconds_beside_cpu_type(
+    job: Job, market: Market, seconds: Decimal, cores: float, memory_gib: float
+) -> Decimal:
+    """The seconds whose bill is left after current CPU types do the same; 0 where that is not
+    known.
+    """
+    share = share_beside_cpu_type(job, market, cores, memory_gib) if seconds else None
+    return (seconds * (share or 0)).quantize(Decimal(1), ROUND_DOWN)
+
+
+def share_beside_cpu_type(
+    job: Job, market: Market, cores: float, memory_gib: float
+) -> Decimal | None:
+    """The share (0..1) of the hourly price that is left after current CPU types do the same for
+    each host: as many as have its cores and its memory, with a fifth above. None where a price is
+    not known.
+    """
+    today_usd = cluster_usd_per_hour(job, market)
+    current_cpu = _priced(job, market, lambda other: not (other.accelerator or other.legacy))
+    costs_usd = [
+        usd
+        * ceil(max(cores * _ROOM / other.vcpu, memory_gib * _ROOM / float(other.memory_gib), 0.01))
+        for usd, other in current_cpu
+    ]
+    if not costs_usd or not today_usd:
+        return None
+    return max(1 - min(costs_usd) * (job.instance_count or 1) / today_usd, Decimal(0))

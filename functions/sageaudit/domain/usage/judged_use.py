@@ -1,0 +1,322 @@
+"""What of a run's use rules can judge: alone, or together with the family's last runs.
+
+A run too short to be judged alone is judged by the active minutes of several runs. They stand one
+after the other, as if one run had done all of them. That holds for how much was used (means,
+percentiles, peaks), and not for when: nothing that looks at the order of minutes, at a run's start
+or at its end may read a pool.
+
+What no rule can judge is told in plain sentences that name the resource and the reason: one
+sentence for each reason, whatever the number of rules that it silences.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from decimal import Decimal
+from itertools import groupby
+from math import ceil
+
+from msgspec import Struct
+
+from sageaudit.domain.job.job import duration
+from sageaudit.domain.usage.measurements import (
+    MIN_ACTIVE_MINUTES,
+    MIN_COVERAGE,
+    Measurements,
+    Metric,
+    Missing,
+)
+from sageaudit.domain.usage.series import Series, pick_all
+from sageaudit.structs import replace
+
+ENOUGH_MINUTES = 3 * MIN_ACTIVE_MINUTES
+"""Runs differ more from each other than the minutes of one run do, so a pool goes on to three times
+what one run needs: our choice."""
+
+_RESOURCES = {
+    Metric.CPU: "the CPUs",
+    Metric.MEMORY: "memory",
+    Metric.GPU: "the GPUs",
+    Metric.GPU_MEMORY: "GPU memory",
+}
+_UNSEEN = "accelerator_unseen"
+_HIDDEN_POINTS = 2
+"""One point may be late, however long its period."""
+
+
+class PooledRuns(Struct, frozen=True):
+    """`names`: the earlier runs, newest first. `usage`: their active minutes, then the run's own.
+
+    `own`: the active minutes of the run itself; `parts`: those of each run. Minutes before the
+    first point of CPU and GPU are in none of these: points come late, and of a short run a third
+    may lack them. `for_peaks` are all minutes, and the run's own again: it needs what any of them
+    used, and no less than it used itself.
+    `newest`: the pool of only as many of the newest runs as are enough, None where that is all of
+    them: after a change of the code the newest runs are alike, and the older ones are not.
+    """
+
+    names: tuple[str, ...]
+    usage: Measurements
+    own: Measurements
+    for_peaks: tuple[Measurements, ...]
+    parts: tuple[Measurements, ...]
+    newest: PooledRuns | None = None
+
+    @property
+    def runs(self) -> int:
+        """How many runs it has, this one included."""
+        return len(self.names) + 1
+
+    @property
+    def enough(self) -> bool:
+        """Whether its minutes are as many as a run that is judged alone has."""
+        return self.usage.minutes >= MIN_ACTIVE_MINUTES
+
+
+def short_use(usage: Measurements) -> Measurements | None:
+    """The active minutes of a run that has some, but too few to be judged alone; else None."""
+    grid = range(usage.points)
+    first = next(filter(usage.worked, grid), None)
+    if first is None:
+        return None
+    last = next(filter(usage.worked, reversed(grid)))
+    if (last + 1 - first) * (usage.period_s or 0) >= MIN_ACTIVE_MINUTES * 60:
+        return None  # known without looking at each minute: most runs are long
+    active = usage.active()
+    short = active.minutes < MIN_ACTIVE_MINUTES
+    return active if short and _seen(active) is not None else None
+
+
+def _seen(active: Measurements) -> Measurements | None:
+    """From the first minute with points of CPU and GPU to the last one; None without any."""
+    starts, stops = [0], [active.points]
+    for metric in (Metric.CPU, Metric.GPU):
+        if lines := active.series.get(metric):
+            known = [
+                minute
+                for minute in range(active.points)
+                if any(line.values[minute] is not None for line in lines.values())
+            ]
+            starts.append(known[0])
+            stops.append(known[-1] + 1)
+    start, stop = max(starts), min(stops)
+    series = {
+        metric: pick_all(hosts, range(start, stop)) for metric, hosts in active.series.items()
+    }
+    series = {metric: hosts for metric, hosts in series.items() if hosts}
+    return replace(active, points=stop - start, series=series) if start < stop else None
+
+
+def use_digest(usage: Measurements) -> str | None:
+    """Changes with the minutes that a run adds to pools; None for a run that adds none."""
+    active = short_use(usage)
+    if active is None:
+        return None
+    lines = sorted(
+        (metric.value, host.rpartition("/")[2], line.tenths)
+        for metric, hosts in active.series.items()
+        for host, line in hosts.items()
+    )
+    return f"{zlib.crc32(repr((active.period_s, lines)).encode()):08x}"
+
+
+def pooled(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> PooledRuns:
+    """Adds the active minutes of earlier runs, newest first, until there are enough.
+
+    `active` is what `short_use` gives of the run. A run with other hosts, metrics or periods is
+    left out, and so is one with too few points. `earlier` is read only as far as it is needed.
+    """
+    own = _seen(active) or active
+    names: list[str] = []
+    whole, seen = [active], [own]
+    minutes = own.minutes
+    newest = None
+    runs = iter(earlier)
+    while minutes < ENOUGH_MINUTES and (run := next(runs, None)) is not None:
+        part = short_use(run[1])
+        points = None if part is None else _seen(part)
+        if part is not None and points is not None and _alike(points, own):
+            names.append(run[0])
+            whole.insert(0, part)
+            seen.insert(0, points)
+            minutes += points.minutes
+            if newest is None and minutes >= MIN_ACTIVE_MINUTES:
+                newest = _pool(names, whole, seen)
+    if newest is not None and newest.names == tuple(names):
+        newest = None
+    return _pool(names, whole, seen, newest)
+
+
+def _pool(
+    names: list[str],
+    whole: list[Measurements],
+    seen: list[Measurements],
+    newest: PooledRuns | None = None,
+) -> PooledRuns:
+    """Of the runs in their order, the oldest first; the last one is judged."""
+    peaks = (_joined(whole), whole[-1])
+    return PooledRuns(tuple(names), _joined(seen), seen[-1], peaks, tuple(seen), newest)
+
+
+def _alike(part: Measurements, own: Measurements) -> bool:
+    """Whether all that was recorded of the one was recorded of the other, by the same hosts."""
+    same = part.period_s == own.period_s and part.series.keys() >= own.series.keys()
+    return same and all(
+        len(part.series[metric]) == len(hosts) and part.gap(metric) is None
+        for metric, hosts in own.series.items()
+    )
+
+
+def _joined(parts: list[Measurements]) -> Measurements:
+    """The minutes of all parts in their order; the last one names the hosts."""
+    own = parts[-1]
+    series = {metric: _lines(parts, metric) for metric in own.series}
+    return replace(own, points=sum(part.points for part in parts), series=series, begins_at=None)
+
+
+def _lines(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
+    """By the place of a host in its run: the first of each run one after the other, and so on."""
+    hosts = [[host for host in part.hosts if host in part.series[metric]] for part in parts]
+    return {
+        names[-1]: Series(
+            tuple(
+                value
+                for part, name in zip(parts, names, strict=True)
+                for value in part.series[metric][name].values
+            )
+        )
+        for names in zip(*hosts, strict=True)
+    }
+
+
+def unjudged_use(
+    usage: Measurements, codes: Collection[str], pool: PooledRuns | None = None
+) -> Iterator[str]:
+    """`codes` are those of the rules' unknown outcomes: what they could not judge is named too.
+
+    `pool`: what a short run's family has, where its history was read.
+    """
+    yield from _without_metrics(usage)
+    yield from _without_hosts(usage)
+    gaps = list(_gaps(usage))
+    yield from gaps
+    if "coverage_low" in codes and not gaps:
+        yield from _thin(usage)
+    if "too_short" in codes:
+        yield f"{_too_short(usage)} {_together(pool)}"
+    if "too_few_points" in codes:
+        yield f"Its use was not judged: {usage.points} points of each host are too few."
+    if "period_too_coarse" in codes and usage.period_s:
+        every = duration(Decimal(usage.period_s))
+        yield f"Its metrics have one point every {every}: idle time in between was not judged."
+    if "hosts_unmapped" in codes and Metric.CPU not in usage.missing:
+        yield "Its hosts were not compared: CloudWatch does not say in which group each host is."
+
+
+def _without_metrics(usage: Measurements) -> Iterator[str]:
+    """Metrics that are absent, grouped by reason; "machines" stands for all that there could be."""
+    groups: dict[Missing, list[Metric]] = {}
+    for metric in _RESOURCES:
+        missing = usage.missing.get(metric)
+        if missing is not None and missing.code != "no_gpu":
+            groups.setdefault(missing, []).append(metric)
+    for missing, metrics in groups.items():
+        what = _named(metrics)
+        if missing.code == _UNSEEN:
+            what = "the accelerators"
+        elif len(groups) == 1 and not usage.series.keys() & _RESOURCES.keys():
+            what = "its machines"
+        advice = f" {missing.advice}" if missing.advice else ""
+        yield f"The use of {what} was not judged: {missing.reason}.{advice}"
+
+
+def _without_hosts(usage: Measurements) -> Iterator[str]:
+    absent = {
+        metric: (usage.hosts_expected or 0) - len(hosts)
+        for metric, hosts in usage.series.items()
+        if metric in _RESOURCES
+    }
+    for hosts, metrics in _by_value({m: n for m, n in absent.items() if n > 0}):
+        of = "" if len(metrics) == len(absent) else f" of {_named(metrics)}"
+        have, they = ("has", "it") if hosts == 1 else ("have", "they")
+        yield (
+            f"{hosts} of {usage.hosts_expected} hosts {have} no metrics{of}: "
+            f"what {they} did was not judged."
+        )
+
+
+def _gaps(usage: Measurements) -> Iterator[str]:
+    """Stretches without points that are long enough for rules to judge them, had they points."""
+    period_s = usage.period_s or 0
+    least = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _HIDDEN_POINTS) if period_s else 0
+    if least and all(line.whole for hosts in usage.series.values() for line in hosts.values()):
+        return
+    ends: dict[Metric, int] = {}
+    inside: dict[Metric, int] = {}
+    for metric, hosts in usage.series.items():
+        if metric not in _RESOURCES:
+            continue
+        runs = [_missing_runs(line) for line in hosts.values()]
+        ends[metric] = max((end for _, end in runs), default=0)
+        inside[metric] = max((longest for longest, _ in runs), default=0)
+    for missing, words in (
+        (ends, "end {} before the job does: what came then"),
+        (inside, "have no points for {}: what happened then"),
+    ):
+        for points, metrics in _by_value({m: n for m, n in missing.items() if n >= least}):
+            gap = words.format(duration(Decimal(points * period_s)))
+            yield f"The metrics of {_named(metrics)} {gap} was not judged."
+
+
+def _missing_runs(line: Series) -> tuple[int, int]:
+    """The longest run of missing points before the last point, and the number after it."""
+    if line.whole:
+        return 0, 0
+    runs = [(gone, len(list(points))) for gone, points in groupby(v is None for v in line.values)]
+    end = runs[-1][1] if runs and runs[-1][0] else 0
+    before = runs[:-1] if end else runs
+    return max((length for gone, length in before if gone), default=0), end
+
+
+def _thin(usage: Measurements) -> Iterator[str]:
+    shares = {metric: usage.share(metric) for metric in _RESOURCES}
+    low = [metric for metric, share in shares.items() if share and share < MIN_COVERAGE]
+    if low:
+        least = f"{min(share for share in shares.values() if share):.0%}"
+        yield f"The metrics of {_named(low)} have {least} of their points: too few to judge."
+
+
+def _too_short(usage: Measurements) -> str:
+    least = f"at least {MIN_ACTIVE_MINUTES} min are needed to judge its use"
+    if usage.minutes < MIN_ACTIVE_MINUTES:
+        return f"Its own code ran for only {duration(Decimal(usage.seconds))}: {least}."
+    return f"It was at work for only {duration(Decimal(usage.active().seconds))}: {least}."
+
+
+def _together(pool: PooledRuns | None) -> str:
+    """When a run as short as this one will be judged."""
+    if pool is None or not pool.names:
+        return (
+            "Shorter runs are judged together with the last runs of their family on the same "
+            "instances, where these have that much in all."
+        )
+    earlier = len(pool.names)
+    runs = "run" if earlier == 1 else f"{earlier} runs"
+    have = duration(Decimal(pool.usage.seconds))
+    return (
+        f"With the last {runs} of its family on the same instances it has {have}; from "
+        f"{MIN_ACTIVE_MINUTES} min on they are judged together."
+    )
+
+
+def _by_value(counts: Mapping[Metric, int]) -> Iterator[tuple[int, list[Metric]]]:
+    """The metrics of each count, the largest count first."""
+    for count in sorted(set(counts.values()), reverse=True):
+        yield count, [metric for metric in _RESOURCES if counts.get(metric) == count]
+
+
+def _named(metrics: Iterable[Metric]) -> str:
+    """`the CPUs, memory and the GPUs`."""
+    words = [_RESOURCES[metric] for metric in metrics]
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -1,0 +1,237 @@
+"""What the history knows of a run: its audit, details, jobs, and the earlier runs of its family.
+
+A run is judged by the runs that ended before it, whichever was audited first: audits that were made
+without one of them are made again (`recheck_dependents`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from sageaudit.domain.audit.document import SCHEMA, AuditDocument
+from sageaudit.domain.audit.record import FAMILY_RUNS, NO_CREATION_TIME, NOT_NAMED, Detail, RunQuery
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.job.course import so_far
+from sageaudit.domain.job.describe import keep, kept_tags, latest_time, parse
+from sageaudit.domain.job.family import family
+from sageaudit.domain.job.job import FINISHED, Job
+from sageaudit.domain.prices.market import InstanceType, Market
+from sageaudit.domain.usage.judged_use import PooledRuns, pooled, short_use
+from sageaudit.domain.usage.measure import pack, unpack
+from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.errors import BadHistory, Malformed
+from sageaudit.ports import History
+from sageaudit.structs import replace
+
+MAX_BYTES = 200 * 1024
+"""Of the packed series of one run, in its details."""
+_POOL_RUNS = 9
+"""Most earlier runs that are read to judge a short one, each some 3 KB: our choice."""
+_POOL_WITHIN = timedelta(days=30)
+"""Older runs of a family may be of other code: our choice, as for its dollars in messages."""
+_WORKED = frozenset({"Completed", "Stopped"})
+"""A run that failed says little of one that works."""
+
+
+def whole_audit(history: History, key: JobKey, version: int | None = None) -> AuditDocument | None:
+    """The document of a version; None where there is none, or one that cannot be read."""
+    try:
+        document = history.audit(key, version)
+    except BadHistory:
+        return None
+    return document if isinstance(document, dict) and document.get("schema") == SCHEMA else None
+
+
+def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], usage: Measurements) -> Detail:
+    """The detail to store, with at most 200 KB of series; its note says what was left out."""
+    packed, note = pack(usage), None
+    if len(packed) > MAX_BYTES:
+        packed = pack(usage, only_extremes=True)
+        note = "series of the extreme hosts alone"
+    if len(packed) > MAX_BYTES and usage.curves:
+        packed = pack(usage, only_extremes=True, curves=False)
+        note = "series of the extreme hosts alone; no curves"
+    if len(packed) > MAX_BYTES:
+        packed, note = b"", "the series were too large to keep"
+    return Detail(keep(answer), kept_tags(tags), packed, note)
+
+
+class StoredRun(Struct, frozen=True):
+    """A run as the history keeps it: the job as of `now`, the time of its end."""
+
+    job: Job
+    now: datetime
+    detail: Detail
+
+    def usage(self, types: Mapping[str, InstanceType]) -> Measurements:
+        """Its measurements."""
+        return unpack(self.detail.series, self.job, types)
+
+
+class StoredUse(NamedTuple):
+    """What a run used, and the details that have it."""
+
+    usage: Measurements
+    detail: Detail
+
+
+def stored_use(
+    key: JobKey, job: Job, types: Mapping[str, InstanceType], history: History
+) -> StoredUse | None:
+    """What a run used, as the history keeps it; None if its details have expired or lack it."""
+    detail = _detail_with_series(key, history)
+    return StoredUse(unpack(detail.series, job, types), detail) if detail else None
+
+
+def _detail_with_series(key: JobKey, history: History) -> Detail | None:
+    detail = history.detail(key)
+    return detail if detail and detail.series else None
+
+
+def stored_run(head: AuditSummary, history: History) -> StoredRun | None:
+    """The run of a head; None where its details have expired or cannot be read."""
+    detail = _detail_with_series(head.key, history)
+    if detail is None:
+        return None
+    try:
+        job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
+    except Malformed:
+        return None
+    job = replace(job, fingerprint=head.fingerprint)
+    now = job.ended_at or latest_time(detail.describe) or head.ended_at
+    return StoredRun(so_far(job, now), now, detail)
+
+
+class FamilyRuns(Struct, frozen=True):
+    """The runs of a family that ended before one of its runs, newest first.
+
+    `heads` are all of them, `earlier` those that a rule may compare with; both are None where no
+    history was read. `pool`: the minutes of a short run with those of its family's last runs; None
+    for any other run.
+    """
+
+    heads: tuple[AuditSummary, ...] | None
+    earlier: tuple[AuditSummary, ...] | None
+    pool: PooledRuns | None
+
+
+def read_family(
+    job: Job,
+    usage: Measurements,
+    market: Market,
+    history: History,
+    *,
+    family_tag: str | None,
+    now: datetime,
+) -> FamilyRuns:
+    """The runs that ended before a run, in one query; for a short one some of their details."""
+    place = job.account or NOT_NAMED, job.region or NOT_NAMED
+    name, before = family(job, family_tag), job.ended_at or now
+    heads = _newest(history, *place, name, before)
+    pool = _pool_of(job, usage, market, heads, history)
+    return FamilyRuns(heads, runs_of(heads), pool)
+
+
+def earlier_heads(head: AuditSummary, history: History) -> tuple[AuditSummary, ...]:
+    """The same for a run that is known by its head alone."""
+    return _newest(history, head.account, head.region, head.family, head.ended_at)
+
+
+def _newest(
+    history: History, account: str, region: str, family: str, before: datetime
+) -> tuple[AuditSummary, ...]:
+    runs = family_runs(history, account, region, family, before=before, page=FAMILY_RUNS)
+    return tuple(islice(runs, FAMILY_RUNS))
+
+
+def family_runs(
+    history: History,
+    account: str,
+    region: str,
+    family: str,
+    *,
+    before: datetime | None = None,
+    page: int | None = None,
+) -> Iterator[AuditSummary]:
+    """The runs of a family in an account and region, newest first, read `page` at a time."""
+    query = RunQuery.of_family(account, region, family)
+    return history.runs(query, before=before, page_size=page)
+
+
+def runs_of(heads: Sequence[AuditSummary]) -> tuple[AuditSummary, ...]:
+    """Those that a rule may compare with: no roll-ups, and no run that has not ended."""
+    ended = (head for head in heads if head.status in FINISHED)
+    return tuple(head for head in ended if head.is_comparable)
+
+
+def _pool_of(
+    job: Job, usage: Measurements, market: Market, heads: Sequence[AuditSummary], history: History
+) -> PooledRuns | None:
+    """The minutes of a short run with those of its family's last runs; None for any other run.
+
+    Those are short runs of one kind on the same instances that did not fail.
+    """
+    own = short_use(usage)
+    if own is None or not job.finished:
+        return None
+    alike = [head for head in heads if _may_pool(job, head)]
+    return pooled(own, _uses(alike[:_POOL_RUNS], job, market, history))
+
+
+def _may_pool(job: Job, head: AuditSummary) -> bool:
+    """Whether a short run may be judged with an earlier run of its family."""
+    if job.ended_at is None or len(job.groups) != 1 or head.use_digest is None:
+        return False
+    group = job.groups[0]
+    return (
+        head.is_comparable
+        and head.status in _WORKED
+        and head.kind == job.kind.value
+        and head.ended_at >= job.ended_at - _POOL_WITHIN
+        and (head.instance_type, head.instance_count) == (group.instance_type, group.count)
+    )
+
+
+def _uses(
+    heads: Sequence[AuditSummary], job: Job, market: Market, history: History
+) -> Iterator[tuple[str, Measurements]]:
+    """What each run used; without those whose details have expired. Read as they are needed."""
+    for head in heads:
+        if stored := stored_use(head.key, job, market.types, history):
+            yield head.job, stored.usage
+
+
+def children_of(job: Job, history: History) -> list[AuditSummary]:
+    """The audited jobs of a roll-up: of this run of its name, not of another one."""
+    key = JobKey(job.arn or "", job.created_at) if job.created_at else None
+    return [
+        head
+        for head in family_runs(history, job.account or "", job.region or "", job.arn or "")
+        if not head.rollup and (key is None or is_child(head.key, key, job.ended_at))
+    ]
+
+
+def count_children(rollup: AuditSummary, history: History) -> int:
+    """How many jobs of a roll-up are audited, which are those that its cost sums."""
+    return sum(
+        not run.rollup and is_child(run.key, rollup.key, rollup.ended_at)
+        for run in family_runs(history, rollup.account, rollup.region, rollup.family)
+    )
+
+
+def is_child(key: JobKey, rollup: JobKey, rollup_ended_at: datetime | None) -> bool:
+    """Whether a job was created while this run of the roll-up lasted, if it says so."""
+    if NO_CREATION_TIME in {key.created_at, rollup.created_at}:
+        return True
+    ended = rollup_ended_at is not None and key.created_at > rollup_ended_at
+    return key.created_at >= rollup.created_at and not ended
+
+
+def versions(heads: Sequence[AuditSummary]) -> set[tuple[JobKey, int]]:
+    """Which versions of which runs these are."""
+    return {(head.key, head.version) for head in heads}

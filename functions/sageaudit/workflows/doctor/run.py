@@ -1,0 +1,193 @@
+"""What `sageaudit doctor` checks: what commands need, a deployed stack, and each account it audits.
+
+Of a member, the deployed function itself tries what it needs there: only it may assume the roles.
+Whether events come is in the history.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import Any
+
+from botocore.config import Config
+from msgspec import Struct
+
+from sageaudit.adapters.aws.accounts import AccountList, open_session
+from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, parsing
+from sageaudit.adapters.aws.stack_outputs import stack_outputs
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.errors import AwsError, SageauditError, Unavailable
+from sageaudit.exits import Exit
+from sageaudit.output.text.words import counted
+from sageaudit.workflows.doctor import checks
+from sageaudit.workflows.doctor.checks import Check, CheckState, failed, not_checked, ok
+
+_CONFIG = CONFIG.merge(Config(read_timeout=150, retries={"total_max_attempts": 1}))
+"""An answer takes up to 40 seconds, and a last member that does not answer at all."""
+_RECENT = timedelta(days=20)
+"""Notes of sent events are kept for 30 days."""
+_MOST_RUNS = 20
+
+
+class Asked(Struct, frozen=True):
+    """What is checked beside versions and prices.
+
+    `list_accounts`: the other accounts, by the session and region that ask; None asks no others.
+    `members`: also each account that the stack audits.
+    """
+
+    actions: Sequence[str]
+    profile: str | None
+    region: str | None
+    history: Path | None
+    table: str | None
+    list_accounts: Callable[[Any, str], AccountList] | None
+    stack: str | None
+    members: bool
+
+
+def check_all(asked: Asked, now: datetime, warn: Callable[[str], None]) -> Iterator[Check]:
+    """One check after the other. `warn` gets what is odd about the history's file."""
+    yield checks.versions()
+    yield checks.prices(now.date())
+    if asked.history is not None or not asked.table:
+        yield checks.file(asked.history, warn)
+    yield from _of_aws(asked)
+    if asked.stack is not None:
+        yield from _of_stack(asked, asked.stack, now)
+
+
+def _of_aws(asked: Asked) -> Iterator[Check]:
+    """Each check needs those before it: credentials need a region, permissions need credentials."""
+    try:
+        session = open_session(asked.profile, asked.region)
+    except SageauditError as error:
+        yield failed("AWS settings", error)
+        return
+    found = checks.region(session.region_name)
+    yield found
+    place = session.region_name if found.state is CheckState.OK else "us-east-1"
+    whose, own = checks.credentials(session, place)
+    yield whose
+    if own is None or found.state is not CheckState.OK:
+        what = "the region" if own else "credentials"
+        yield not_checked("permissions", f"without {what} nothing can be asked")
+        return
+    single = [
+        action
+        for action in asked.actions
+        if not action.startswith("dynamodb:") and action != "sts:AssumeRole"
+    ]
+    yield from checks.actions(single, session, place, own)
+    if asked.table is not None:
+        yield from checks.table(asked.table, session, place)
+    if asked.list_accounts is not None:
+        yield from _of_accounts(asked.list_accounts, session, place)
+
+
+def _of_accounts(
+    list_accounts: Callable[[Any, str], AccountList], session: Any, region: str
+) -> Iterator[Check]:
+    try:
+        listed = list_accounts(session, region)
+    except SageauditError as error:
+        yield failed("accounts", error)
+        return
+    yield ok("accounts", f"{len(listed.accounts)} to ask")
+    yield from checks.roles(listed, session, region)
+
+
+def _of_stack(asked: Asked, name: str, now: datetime) -> Iterator[Check]:
+    """Only where there is a region; the checks before these say what is wrong without one."""
+    with suppress(SageauditError):
+        session = open_session(asked.profile, asked.region)
+        if session.region_name is not None:
+            yield from checks.stack(name, session, session.region_name, now)
+            if asked.members:
+                yield from members(name, session, session.region_name, now)
+            return
+    yield not_checked(f"stack {name}", "without a region nothing can be asked")
+
+
+def members(name: str, session: Any, region: str, now: datetime) -> Iterator[Check]:
+    """One check for each account and region, and whether its events come."""
+    try:
+        outputs = stack_outputs(client(session, "cloudformation", region), name)
+        function, table = outputs["SweepFunctionName"], outputs["TableName"]
+    except KeyError as error:
+        found = f"the stack {name} has no output {error.args[0]}"
+        yield failed("members", found, "deploy this version, or name its stack", Exit.USAGE)
+        return
+    except AwsError as error:
+        yield failed("members", error)
+        return
+    dynamodb = client(session, "dynamodb", region)
+    history, notes = DynamoHistory(dynamodb, table), DynamoSweepNotes(dynamodb, table)
+    count = 0
+    try:
+        for row in _answers(client(session, "lambda", region, _CONFIG), function):
+            count += 1
+            yield _checked(row)
+            yield _told(history, notes, row["account"], row["region"], now)
+    except AwsError as error:
+        yield failed("members", error)
+        return
+    if not count:
+        yield ok("members", "the policy names no other account")
+
+
+def _answers(aws_lambda: Any, function: str) -> Iterator[dict[str, Any]]:
+    """The rows of the function's answers. Raises AwsError."""
+    after: str | None = ""
+    while after is not None:
+        with aws_errors("lambda", f"on {function}"):
+            answer = aws_lambda.invoke(
+                FunctionName=function, Payload=json.dumps({"members_after": after})
+            )
+        with parsing("lambda"):
+            said = json.loads(answer["Payload"].read())
+            if answer.get("FunctionError"):
+                raise Unavailable(f"{function} failed: {said.get('errorMessage')}.")
+            yield from said["members"]
+            after = said["next"]
+
+
+def _checked(row: dict[str, Any]) -> Check:
+    name, lacks = f"member {row['account']} in {row['region']}", row["lacks"]
+    if not lacks:
+        return ok(name, "its role is assumed, and may do what an audit needs")
+    advice = "deploy infra/member.yaml there: docs/organization.md"
+    reason = next(iter(lacks.values()))
+    return failed(name, f"lacks {', '.join(lacks)}: {reason}", advice, Exit.DENIED)
+
+
+def _told(
+    history: DynamoHistory, notes: DynamoSweepNotes, account: str, region: str, now: datetime
+) -> Check:
+    """An event came of a run that was audited and that no sweep sent, or waited for."""
+    name = f"events of {account} in {region}"
+    runs = list(islice(_runs(history, account, region, now), _MOST_RUNS))
+    if not runs:
+        return not_checked(name, f"no job was audited in {_RECENT.days} days")
+    if any(notes.sent(run.key) is None for run in runs):
+        return ok(name, "they come")
+    found = f"none is known to have come: the sweep found {counted(len(runs), 'job')}"
+    return failed(name, found, "deploy infra/member.yaml there: docs/organization.md")
+
+
+def _runs(
+    history: DynamoHistory, account: str, region: str, now: datetime
+) -> Iterator[AuditSummary]:
+    """Those that ended lately, the newest first."""
+    heads = history.runs(RunQuery.of_account(account), page_size=_MOST_RUNS)
+    for head in takewhile(lambda head: head.ended_at >= now - _RECENT, heads):
+        if head.key.arn.split(":")[3] == region:
+            yield head

@@ -1,0 +1,338 @@
+"""Audits jobs of a live account as the Lambda does, but with an in-memory history.
+
+To be written down, what an audit reads is kept by a recorder: each source is asked as before, and
+its answer is kept on the way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, TypeVar
+
+from sageaudit.adapters.aws.accounts import Accounts, open_session
+from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
+from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.adapters.files.recording import AsRead, RecordedSet, Recording
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices.listed_prices import ListedPrices
+from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.adapters.prices.sources import live_markets
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.domain.job.course import so_far
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JOB_NAME, JobEnded, JobRef
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.market import InstanceType, Market
+from sageaudit.domain.usage.measurements import Missing, ReadSeries
+from sageaudit.errors import (
+    AccessDenied,
+    AmbiguousName,
+    AwsError,
+    BadUsage,
+    JobNotFound,
+    Malformed,
+    RejectedEvent,
+)
+from sageaudit.ports import History
+from sageaudit.rules import catalogue
+from sageaudit.structs import replace
+from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Dropped
+from sageaudit.workflows.audit.run import audit_finished_job
+from sageaudit.workflows.recordings.jobs import Run
+
+T = TypeVar("T")
+_MOST_NAMED = 10
+_NOTHING_ASKED = ReadSeries((), Missing("metric_missing", "the metrics were not asked for"))
+
+
+def live_dependencies(
+    clients_of: Callable[..., Callable[[str, str], Any]],
+    history: History,
+    policy: Policy,
+    *,
+    fingerprint_key: Callable[[], bytes | None],
+    lists_once: bool = False,
+) -> AuditDependencies:
+    """What an audit reads from AWS, writes to and is judged by.
+
+    `clients_of` takes a service, and its config where it is another, to a function from account and
+    region to a client. `lists_once`: the metrics of several jobs are listed together.
+    """
+    return AuditDependencies(
+        jobs=SageMakerJobs(clients_of("sagemaker")),
+        metrics=CloudWatchMetrics(
+            clients_of("cloudwatch"), packaged.types(), lists_once=lists_once
+        ),
+        history=history,
+        markets=live_markets(
+            PriceList(lambda endpoint: clients_of("pricing")("", endpoint)),
+            None,
+            lambda: datetime.now(UTC),
+        ),
+        policy=policy,
+        ruleset=catalogue.ruleset(),
+        fingerprint_key=fingerprint_key,
+    )
+
+
+class Account:
+    """The AWS account of a profile. Calls only APIs that read.
+
+    `warn` is told, in a sentence, what is left out.
+
+    `history` is judged with and recorded in; without one that `lasts`, family rules answer Unknown.
+    """
+
+    def __init__(
+        self,
+        profile: str | None,
+        region: str | None,
+        history: History | None = None,
+        *,
+        lasts: bool = True,
+        warn: Callable[[str], None],
+    ) -> None:
+        self._warn = warn
+        self._profile = profile
+        self._region = region
+        self._history = history
+        self._lasts = lasts and history is not None
+
+    def audit(self, job: str, kind: JobKind | None, policy: Policy) -> AuditDocument:
+        """Audits one job by ARN or name; a roll-up together with the jobs that it launched.
+
+        Raises BadUsage, JobNotFound, AmbiguousName or AwsError.
+        """
+        ref, now = self._ref(job, kind), datetime.now(UTC)
+        deps = self._deps(policy)
+        children = []
+        if ref.kind.row.rollup:
+            children = [
+                *self._of_each(deps.jobs.children(ref), lambda one: self._audit(one, deps, now))
+            ]
+        audit, done = self._audit(ref, deps, now)
+        if not ref.kind.row.rollup:
+            return done.document
+        return document(audit, [child.document for _, child in children])
+
+    def record(self, job: str, kind: JobKind | None) -> Recording | RecordedSet:
+        """What an audit of the job reads of AWS. Raises as `audit` does."""
+        ref, now = self._ref(job, kind), datetime.now(UTC)
+        cloudwatch_of = self._accounts.of("cloudwatch")
+        recorder = AnswerRecorder(self._deps(Policy()), cloudwatch_of, packaged.types())
+        deps = recorder.dependencies
+
+        def recorded(one: JobRef) -> Recording:
+            _, done = self._audit(one, deps, now)
+            return recorder.recording(one, done, now)
+
+        if not ref.kind.row.rollup:
+            return recorded(ref)
+        launched = tuple(deps.jobs.children(ref) or ())
+        children = dict(self._of_each(launched, lambda one: (one, recorded(one))))
+        deleted = tuple(one for one in launched if one not in children)
+        return RecordedSet(tuple(children.values()), recorded(ref), deleted)
+
+    def run(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
+        """One job by ARN or name, with its measurements and list prices.
+
+        Raises as `audit` does, and BadUsage for a roll-up, naming the jobs that it launched.
+        """
+        ref, now = self._ref(job, kind), datetime.now(UTC)
+        deps = self._deps(policy)
+        if ref.kind.row.rollup:
+            raise BadUsage(
+                one_of([child.name for child in deps.jobs.children(ref) or ()], ref.name, ref.kind)
+            )
+        try:
+            answer = deps.jobs.describe(ref)
+            parsed = so_far(parse(answer, {}, account=ref.account, region=ref.region), now)
+        except Malformed as error:
+            raise AwsError(f"{ref.arn}: its Describe* response cannot be read: {error}") from error
+        market = deps.markets.market(parsed, now)
+        return Run(parsed, deps.metrics.read(parsed, now), market, now)
+
+    def _of_each(
+        self, children: Iterable[JobRef] | None, read: Callable[[JobRef], T]
+    ) -> Iterator[T]:
+        """What is read of each job of a roll-up; those that were deleted since are left out."""
+        for child in children or ():
+            try:
+                yield read(child)
+            except JobNotFound:
+                self._warn(f"{child.name} was deleted: its cost is not in the sum")
+
+    def _audit(self, ref: JobRef, deps: AuditDependencies, now: datetime) -> tuple[Audit, Audited]:
+        ended = JobEnded(ref, "Unknown", None, now, {}, replayed=True)
+        again = self._history is not None
+        try:
+            done = audit_finished_job(ended, deps, now=now, caller=Caller.PERSON, again=again)
+        except RejectedEvent as error:
+            raise BadUsage(f"{ref.arn} is not a job of this profile: {error}") from error
+        if isinstance(done, Dropped):
+            raise JobNotFound(done.reason)
+        if not isinstance(done, Audited) or done.audit is None:
+            raise AwsError(f"{ref.arn}: it cannot be audited now; try again later")
+        if done.document["unauditable"] is not None:
+            raise AwsError(f"{ref.arn}: {done.document['unauditable']}")
+        return done.audit, done
+
+    def _deps(self, policy: Policy) -> AuditDependencies:
+        history = self._history or SqliteHistory()
+        deps = live_dependencies(self._accounts.of, history, policy, fingerprint_key=lambda: None)
+        return replace(deps, history_lasts=self._lasts)
+
+    @cached_property
+    def _accounts(self) -> Accounts:
+        return Accounts(self._session, "", {}, time.time)
+
+    @cached_property
+    def _session(self) -> Any:
+        return open_session(self._profile, self._region)
+
+    def _ref(self, job: str, kind: JobKind | None) -> JobRef:
+        if job.startswith("arn:"):
+            ref = JobRef.from_arn(job)
+            if ref is None:
+                raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
+            if kind is not None and ref.kind is not kind:
+                raise BadUsage(f"{job} is {ref.kind.row.with_article}, not {kind.row.with_article}")
+            if self._region not in {None, ref.region}:
+                raise BadUsage(f"{job} is in {ref.region}, not in {self._region}: omit --region")
+            return ref
+        if not JOB_NAME.match(job):
+            raise BadUsage(f"{job} is neither an ARN nor a job name")
+        region = self._session.region_name
+        if region is None:
+            raise BadUsage("which region? give --region, or set one for your AWS profile")
+        return self._find(job, [kind] if kind else list(JobKind), region)
+
+    def _find(self, name: str, kinds: list[JobKind], region: str) -> JobRef:
+        """The job with this name; says which kinds may not be described.
+
+        Raises JobNotFound, AccessDenied where no kind that may be described has it, or
+        AmbiguousName when two kinds use it.
+        """
+        jobs = SageMakerJobs(self._accounts.of("sagemaker"))
+        refs: list[JobRef] = []
+        denied: dict[JobKind, AccessDenied] = {}
+        fitting = [kind for kind in kinds if len(name) <= kind.row.longest_name]
+        for kind in fitting or kinds:
+            try:
+                refs.append(_described(jobs, kind, name, region))
+            except JobNotFound:
+                continue
+            except AccessDenied as error:
+                denied[kind] = error
+        if len(refs) > 1:
+            named = " and ".join(ref.kind.row.with_article for ref in refs)
+            raise AmbiguousName(f"{name} is {named}: choose with --kind")
+        unasked = " and ".join(error.action for error in denied.values())
+        if refs:
+            if denied:
+                self._warn(
+                    f"{unasked} is not permitted; if another job has this name too, give its ARN"
+                )
+            return refs[0]
+        asked = ", ".join(kind.value for kind in kinds if kind not in denied)
+        if denied:
+            looked = f"; there is none among the kinds that could be asked ({asked})"
+            raise AccessDenied(unasked, f"{unasked} is not permitted{looked if asked else ''}.")
+        raise JobNotFound(f"there is no job {name} in {region} (looked for: {asked})")
+
+
+def one_of(children: Sequence[str], name: str, kind: JobKind) -> str:
+    """The sentence that asks for one of the jobs of a roll-up by name."""
+    rollup, is_one = kind.row.rollup, f"{name} is {kind.row.with_article}"
+    if not children or rollup is None:
+        return f"{is_one} that launched no {rollup.child if rollup else 'job'}"
+    named = ", ".join(children[:_MOST_NAMED])
+    more = f" and {len(children) - _MOST_NAMED} more" if len(children) > _MOST_NAMED else ""
+    return f"{is_one}: ask about one of its {rollup.children}: {named}{more}"
+
+
+def _described(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) -> JobRef:
+    """The job of this kind. Raises JobNotFound or AwsError."""
+    answer = jobs.describe(JobRef(kind, name, "", "", region))
+    arn = answer.get(kind.row.arn_key)
+    ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
+    if ref is None:
+        raise AwsError(f"the response about the {kind.value} job {name} has no ARN")
+    return ref
+
+
+class AnswerRecorder(CloudWatchMetrics):
+    """Stands before an audit's jobs, metrics and markets, and keeps what they answer.
+
+    It begins anew with each Describe.
+    """
+
+    def __init__(
+        self,
+        asked: AuditDependencies,
+        cloudwatch_of: Callable[[str, str], Any],
+        types: Mapping[str, InstanceType],
+    ) -> None:
+        """`cloudwatch_of` returns the CloudWatch client for an account and region."""
+        super().__init__(cloudwatch_of, types)
+        self._asked = asked
+        self._begin({})
+
+    def _begin(self, answer: Mapping[str, Any]) -> None:
+        self._answer = answer
+        self._tags: Mapping[str, str] | None = None
+        self._metrics = _NOTHING_ASKED
+        self._prices: ListedPrices | None = None
+
+    @property
+    def dependencies(self) -> AuditDependencies:
+        """The same dependencies, with the recorder before those that a recording needs."""
+        return replace(self._asked, jobs=self, metrics=self, markets=self)
+
+    def recording(self, ref: JobRef, done: Audited, now: datetime) -> Recording:
+        """The recording of the job that was audited last."""
+        metrics = self._metrics
+        return Recording(
+            describe=self._answer,
+            tags=self._tags or {},
+            all_tags=self._tags is not None,
+            series=metrics.series,
+            account=ref.account,
+            region=ref.region,
+            as_read=AsRead(now, metrics.absent, metrics.notes, done.notes, self._prices),
+        )
+
+    def describe(self, ref: JobRef) -> dict[str, Any]:
+        """What SageMaker answers, kept."""
+        answer = self._asked.jobs.describe(ref)
+        self._begin(answer)
+        return answer
+
+    def tags(self, ref: JobRef) -> dict[str, str]:
+        """The tags, kept."""
+        tags = self._asked.jobs.tags(ref)
+        self._tags = tags
+        return tags
+
+    def children(self, ref: JobRef) -> Iterable[JobRef] | None:
+        """The jobs that a roll-up launched."""
+        return self._asked.jobs.children(ref)
+
+    def series(self, job: Job, now: datetime) -> ReadSeries:
+        """What CloudWatch answers, kept."""
+        self._metrics = super().series(job, now)
+        return self._metrics
+
+    def market(self, job: Job, now: datetime) -> Market:
+        """The market, whose price list is kept."""
+        market = self._asked.markets.market(job, now)
+        known = getattr(market.prices, "sources", ())
+        self._prices = next((one for one in known if isinstance(one, ListedPrices)), None)
+        return market

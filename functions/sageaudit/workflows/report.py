@@ -1,0 +1,337 @@
+"""Reads from a history what a report is made of."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from itertools import chain, islice
+from typing import Any
+
+from msgspec import Struct, field
+
+from sageaudit.domain.advice.advice import Advice, Decision, State, dearest_first
+from sageaudit.domain.advice.totals import LOOK_BACK_DAYS
+from sageaudit.domain.audit.audit import Judged
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.ranking import FamilyFix, rule_fix
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.audit.sums import Scope, SumRow, Sums, added, grouped, total
+from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.job.course import so_far
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.sweep import Period
+from sageaudit.domain.usage.measure import unpack
+from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.errors import BadHistory, JobNotFound, Malformed
+from sageaudit.output.html.contents import (
+    DETAILED,
+    LISTED,
+    AccountReport,
+    DaysBefore,
+    FirstChange,
+    JobReport,
+    SumsBy,
+    by_rank,
+)
+from sageaudit.output.html.job_table import tag_title
+from sageaudit.ports import History
+from sageaudit.queries.advices import by_family
+from sageaudit.queries.changes import changed_families, changes, covers_before, window_before
+from sageaudit.queries.columns import SUMMED
+from sageaudit.queries.lists import Lists, heads_of_period, place
+from sageaudit.queries.names import other_days
+from sageaudit.queries.question import Question
+from sageaudit.queries.window import ONE_DAY, Window, window_of
+from sageaudit.structs import replace
+from sageaudit.workflows.audit.stored import whole_audit
+
+Watched = Callable[[Iterable[Any], str, str], Iterable[Any]]
+
+
+def _unwatched(rows: Iterable[Any], word: str, doing: str) -> Iterable[Any]:
+    del word, doing
+    return rows
+
+
+class ReportSource(Struct, frozen=True):
+    """What a report is read from. `watched` shows a person how many rows came so far.
+
+    `most_runs`: of a family, the newest by which its advices are judged; None for all.
+    """
+
+    history: History
+    types: Mapping[str, InstanceType]
+    watched: Watched = _unwatched
+    most_runs: int | None = None
+
+
+def report_of_days(
+    source: ReportSource,
+    period: Period,
+    account: str | None,
+    today: date,
+    decisions: Sequence[Decision] = (),
+) -> AccountReport:
+    """The report of an account or of all. Raises JobNotFound if no job ended in the period."""
+    heads, left_out = heads_of(source, period, account)
+    if not heads:
+        whose = f" of account {account}" if account else ""
+        asked = window_of(period.since, period.until + ONE_DAY)
+        raise JobNotFound(
+            f"the history has no audit{whose} of {period.since} to {period.until}:"
+            f" {other_days(source.history, asked)}"
+        )
+    return account_report(source, period, account, heads, left_out, today, decisions)
+
+
+def report_of_job(source: ReportSource, head: AuditSummary) -> JobReport:
+    """The report of one run, with its guides. Raises JobNotFound if its audit cannot be read."""
+    from sageaudit.workflows.audit.guides import read_guides  # noqa: PLC0415 - digest needs no rules
+
+    found = job_report(source, head)
+    if found is None:
+        raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
+    return replace(found, guides=read_guides(source.history, found.document, source.types))
+
+
+def heads_of(
+    source: ReportSource, period: Period, account: str | None
+) -> tuple[list[AuditSummary], int]:
+    """The newest audits of the jobs that ended in the period, in the order of a report.
+
+    Of more than a page lists, those that come first, and how many others there are. They are read
+    by account and month, which is one query where the days of a month are hundreds.
+    """
+    history = source.history
+    sums = history.sums(Scope.ACCOUNT, period.since, period.until)
+    accounts: set[str | None] = {account} if account else {row.account for row in sums}
+    lists = (heads_of_period(history, period, one) for one in accounts or {None})
+    count = 0
+
+    def heads() -> Iterator[AuditSummary]:
+        nonlocal count
+        for head in source.watched(chain.from_iterable(lists), "audit", "reading"):
+            count += 1
+            yield head
+
+    first = heapq.nsmallest(LISTED, heads(), key=by_rank)
+    return first, count - len(first)
+
+
+def account_report(
+    source: ReportSource,
+    period: Period,
+    account: str | None,
+    heads: Sequence[AuditSummary],
+    left_out: int,
+    today: date,
+    decisions: Sequence[Decision] = (),
+) -> AccountReport:
+    """The report of a period; its sums are the history's daily sums.
+
+    It ends today at the latest, unless the history has a later day: clocks differ.
+    """
+    question = Question.of(window_of(period.since, period.until + ONE_DAY), account=account)
+    lists = Lists(source.history, question.window)
+    before = lists.within(window_before(lists.window)) if covers_before(lists, question) else None
+    of_accounts = [*lists.sums(Scope.ACCOUNT, account=account)]
+    last = max((row.day for row in of_accounts), default=today)
+    accounts = sorted({row.account for row in of_accounts})
+    named = account or (accounts[0] if len(accounts) == 1 else None)
+    until = min(period.until, max(today, last))
+    back = window_of(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
+    advised = by_family(
+        lists.within(back),
+        Question.of(back, account=account),
+        decisions,
+        back.until,
+        most_runs=source.most_runs,
+    )
+    by = [*_sums_by(lists, before, account)]
+    if not left_out:
+        by += _sums_by_tag(source, heads, before.window if before else None, account)
+    days_before = None
+    if before is not None:
+        days_before = DaysBefore(
+            before.window.first_day,
+            before.window.last_day,
+            total(before.sums(Scope.ACCOUNT, account=account)),
+            changed_families(changes(lists, question, SUMMED["family"], today=today)),
+        )
+    advised_first = dearest_first((one for _, found in advised for one in found), back.until)
+    found = _Details(source, heads)
+    families = next(of.sums for of in by if of.column == "Family")
+    return AccountReport(
+        scope=f"Account {named}" if named else f"{len(accounts)} accounts",
+        since=period.since,
+        until=until,
+        total=total(of_accounts),
+        days=grouped(of_accounts, lambda row: row.day),
+        by=by,
+        heads=heads,
+        advised=advised_first,
+        advice=[*islice(_first_changes(found, families, advised_first), _ADVISED)],
+        details=found.read_all(),
+        before=days_before,
+        left_out=left_out,
+    )
+
+
+def _sums_by(lists: Lists, before: Lists | None, account: str | None) -> Iterator[SumsBy]:
+    """The sums by each column that has several values, and by family, owner and type."""
+    for column, scope, name in _COLUMNS:
+        sums, then = (
+            grouped(of.sums(scope, account=account), name) if of else None for of in (lists, before)
+        )
+        if sums and (scope is not Scope.ACCOUNT or len(sums) > 1):
+            yield SumsBy(column, sums, then)
+
+
+def _sums_by_tag(
+    source: ReportSource, heads: Sequence[AuditSummary], before: Window | None, account: str | None
+) -> Iterator[SumsBy]:
+    """The sums by each cost tag, of which a history has no daily sums: only where all jobs have a
+    row.
+    """
+    names = sorted({name for head in heads for name in head.tags})
+    then, left_out = list[AuditSummary](), 1
+    if names and before:
+        days = Period(before.first_day, before.last_day)
+        then, left_out = heads_of(source, days, account)
+    for name in names:
+        yield SumsBy(
+            tag_title(name), _by_tag(heads, name), None if left_out else _by_tag(then, name)
+        )
+
+
+def _by_tag(heads: Sequence[AuditSummary], name: str) -> dict[str | None, Sums]:
+    parts: dict[str | None, list[Sums]] = defaultdict(list)
+    for head in heads:
+        parts[head.tags.get(name)].append(head.sums)
+    return {value: added(sums) for value, sums in parts.items()}
+
+
+_COLUMNS: tuple[tuple[str, Scope, Callable[[SumRow], str | None]], ...] = (
+    ("Family", Scope.FAMILY, lambda row: row.name),
+    ("Owner", Scope.OWNER, lambda row: row.name),
+    ("Instance type", Scope.TYPE, lambda row: row.name),
+    ("Account", Scope.ACCOUNT, lambda row: row.account),
+    ("Region", Scope.ACCOUNT, lambda row: row.region),
+)
+_ADVISED = 3
+
+
+class _Details(Struct, frozen=True):
+    """The jobs of a report in detail, each read once."""
+
+    source: ReportSource
+    heads: Sequence[AuditSummary]
+    read: dict[int, JobReport | None] = field(default_factory=dict)
+
+    def of(self, at: int) -> JobReport | None:
+        """The job in this place; None where its audit cannot be read."""
+        if at not in self.read:
+            self.read[at] = job_report(self.source, self.heads[at])
+        return self.read[at]
+
+    def read_all(self) -> dict[int, JobReport]:
+        """Those that come first, and those that were asked for."""
+        first = range(min(DETAILED, len(self.heads)))
+        for at in self.source.watched(first, "job", "reading in detail"):
+            self.of(at)
+        return {at: job for at, job in sorted(self.read.items()) if job}
+
+
+def _first_changes(
+    found: _Details, families: Mapping[str | None, Sums], advised: Sequence[Advice]
+) -> Iterator[FirstChange]:
+    """Of each family the rule with the most dollars that is open and not mended, the largest first.
+
+    Of days that are no part of what was `advised`, such as those of old recordings, any rule.
+    """
+    runs: dict[str, list[int]] = defaultdict(list)
+    for at, head in enumerate(found.heads):
+        runs[head.family].append(at)
+    open_values: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one in advised:
+        if one.state is State.OPEN:
+            open_values[one.family, one.rule].add(one.new)
+    ranked = sorted(
+        (-of.waste_usd, -of.possible_usd, name, rule)
+        for name, sums in families.items()
+        for rule, of in sums.rules.items()
+        if name and (of.waste_usd or of.possible_usd)
+    )
+    shown: set[str] = set()
+    for *_, name, rule in ranked:
+        values = open_values.get((name, rule), set()) if advised else None
+        if name not in shown and (change := _change(found, name, rule, runs[name], values)):
+            shown.add(name)
+            yield change
+
+
+def _change(
+    found: _Details, family: str, rule: str, runs: Sequence[int], values: Container[str] | None
+) -> FirstChange | None:
+    """What one rule says to change in a family, in the run where it has the most dollars.
+
+    Of the runs that were advised one of these `values`; of all if that is None.
+    """
+    places = {found.heads[at].key: at for at in runs}
+    newest = sorted((found.heads[at] for at in runs), key=place, reverse=True)
+
+    def audit_of(key: JobKey) -> AuditDocument | None:
+        job = found.of(places[key])
+        return job.document if job else None
+
+    fix = rule_fix(rule, (one for one in newest if _is_advised(one, rule, values)), audit_of)
+    if fix is None or _is_mended(fix, newest):
+        return None
+    at = next(at for at in runs if found.heads[at].job == fix.job)
+    return FirstChange(family, fix, at)
+
+
+def _is_mended(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
+    """Whether the last judged runs that did not fail have the finding no more, and all before did.
+
+    What comes and goes is not mended by a clean run, nor is what failed runs lost.
+    """
+    if Bucket(fix.finding["bucket"]) is Bucket.LOST:
+        return False
+    judged = [
+        head
+        for head in newest
+        if head.judged is Judged.YES and head.status != "Failed" and not head.rollup
+    ]
+    have = [fix.finding["rule"] in head.sums.rules for head in judged]
+    clean = have.index(True) if True in have else len(have)
+    return clean > 0 and judged[0].ended_at > fix.ended_at and all(have[clean:])
+
+
+def _is_advised(head: AuditSummary, rule: str, values: Container[str] | None) -> bool:
+    """Whether the run was advised one of these values by the rule."""
+    advised = head.advised or ()
+    return values is None or any(one.rule == rule and one.new in values for one in advised)
+
+
+def job_report(source: ReportSource, head: AuditSummary) -> JobReport | None:
+    """A job's newest audit with its series; None where the audit cannot be read."""
+    document = whole_audit(source.history, head.key)
+    if document is None:
+        return None
+    return JobReport(document, _usage(source, head))
+
+
+def _usage(source: ReportSource, head: AuditSummary) -> Measurements | None:
+    """The kept series; None after their 90 days, and where they cannot be read."""
+    try:
+        detail = source.history.detail(head.key)
+        if detail is None or not detail.series:
+            return None
+        job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
+        return unpack(detail.series, so_far(job, job.ended_at or head.ended_at), source.types)
+    except (BadHistory, Malformed):
+        return None
