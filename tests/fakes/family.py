@@ -10,7 +10,7 @@ from typing import Any, TypeGuard, cast
 
 from msgspec import Struct
 
-from sageaudit.adapters.channels.catalogue import writers
+from sageaudit.adapters.channels.services import writers
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.rows import head_of
 from sageaudit.adapters.lambda_runtime.records import version_of

@@ -15,7 +15,7 @@ from sageaudit.domain.request.forecast import Cost
 from sageaudit.domain.request.request import CREATE, Request
 from sageaudit.domain.request.values import NotKnown
 from sageaudit.rules import catalogue
-from sageaudit.workflows.check.run import Checked, FamilyHistory, check, prepare, problems_of
+from sageaudit.workflows.check.request import Checked, FamilyHistory, check, prepare, problems_of
 from tests.fakes.jobs import REGION, START, market
 
 LATER = NotKnown("known after apply")

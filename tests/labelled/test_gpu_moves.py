@@ -11,12 +11,12 @@ from decimal import Decimal
 import pytest
 from msgspec import Struct, field
 
-from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.gpu import Precision, TimesAsLong, times_as_long
+from tests.fakes.packaged_prices import packaged_market
 from tests.labelled.audits import audit
 from tests.labelled.machine import REGION, Doing, Plot, machine, training
 from tests.labelled.test_no_ping_pong import standing
@@ -115,7 +115,7 @@ def test_a_move_saves_what_it_promises_wherever_in_the_range_the_truth_lies(name
     audit = story.audit()
     found = to_another_gpu(audit)
     assert bool(found) == story.moves, [one.found.summary for one in standing(audit)]
-    market, total = packaged.market(), audit.bill.total_usd
+    market, total = packaged_market(), audit.bill.total_usd
     for one, change in found:
         rates = [
             market.hourly(REGION, JobKind.TRAINING, kind)

@@ -17,6 +17,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.structs import replace
+from tests.fakes.packaged_prices import packaged_market
 from tests.labelled.machine import REGION, Doing, Plot, machine, training
 
 Document = dict[str, Any]
@@ -174,7 +175,7 @@ def _placed(loads: Sequence[float], devices: int) -> list[float]:
 
 def _priced(*, gpus: bool) -> list[str]:
     """Types that training jobs take, the smallest first; burstable and Trainium ones left out."""
-    market = packaged.market()
+    market = packaged_market()
     rows = [
         row
         for row in packaged.types().values()

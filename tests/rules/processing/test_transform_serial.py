@@ -9,6 +9,7 @@ from tests.fakes import batch_jobs, trainium
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import series, usage
 from tests.fakes.judging import found
+from tests.fakes.packaged_prices import packaged_market
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
 from tests.fakes.trainium import MARKET, TRAINIUM
 
@@ -73,4 +74,4 @@ def test_payloads_of_1_mb_leave_room_for_a_request_per_vcpu() -> None:
     run = transform(1, 1, instance="ml.m5.24xlarge")
     raw = [series(Metric.CPU, [12 * 96] * 60, host=f"{run.name}/1")]
     of = usage(run, *raw, types=packaged.types())
-    assert found(RULE, run, of, on=packaged.market()).fix[0].new == 96
+    assert found(RULE, run, of, on=packaged_market()).fix[0].new == 96

@@ -12,6 +12,7 @@ from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
 from tests.fakes.jobs import START, FixedPrices, even_use, ran, series, usage
 from tests.fakes.judging import found, outcome
+from tests.fakes.packaged_prices import packaged_market
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
 
 RULE = "old-generation"
@@ -143,9 +144,9 @@ def test_every_advised_type_is_clear_itself() -> None:
     """At the packaged prices, on every legacy CPU type."""
     legacy = [kind for kind in packaged.types().values() if kind.legacy and not kind.gpus]
     for kind in legacy:
-        what = found(RULE, hour(kind.name), on=packaged.market())
+        what = found(RULE, hour(kind.name), on=packaged_market())
         for fix in what.fix:
-            assert outcome(RULE, hour(str(fix.new)), on=packaged.market()) == Clear()
+            assert outcome(RULE, hour(str(fix.new)), on=packaged_market()) == Clear()
     assert len(legacy) == 9
 
 
