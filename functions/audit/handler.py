@@ -39,7 +39,7 @@ from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Recorded, Verdict
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.job.event import JobEnded, job_ended
+from sageaudit.domain.job.ref import JobEnded, job_ended
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadSettings, RejectedEvent, reading
 from sageaudit.ports import History, Queue, SweepNotes

@@ -35,8 +35,8 @@ from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, Malformed, RejectedEvent
-from sageaudit.output.text.commands import HistoryPlace
-from sageaudit.output.text.envelope import Check, Notice, read_body
+from sageaudit.output.text.card import Check, Notice, read_body
+from sageaudit.output.text.links import HistoryPlace
 from sageaudit.ports import Queue
 from sageaudit.settings import DeliverSettings
 from sageaudit.workflows.deliver.run import (

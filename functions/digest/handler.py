@@ -24,7 +24,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.advice.advice import MOST_RUNS
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadHistory, Malformed
-from sageaudit.output.text.commands import HistoryPlace
+from sageaudit.output.text.links import HistoryPlace
 from sageaudit.settings import DigestSettings
 from sageaudit.workflows.digest.run import DigestDependencies, send_digest
 from sageaudit.workflows.report.contents import ReportSource

@@ -56,11 +56,10 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent, reading
-from sageaudit.output.text.commands import HistoryPlace
+from sageaudit.output.text.links import HistoryPlace
 from sageaudit.ports import History, Queue
 from sageaudit.settings import NotifySettings
-from sageaudit.workflows.notify.notification import NotifyDependencies
-from sageaudit.workflows.notify.run import notify
+from sageaudit.workflows.notify.run import NotifyDependencies, notify
 
 _STOP_BEFORE_MS = (RESERVE_S + 15) * 1000
 """Below this remaining time, no further record is started."""

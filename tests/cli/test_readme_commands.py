@@ -16,7 +16,7 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import asking
 from sageaudit.cli.main import GROUPS
-from sageaudit.domain.job.listed import Period
+from sageaudit.domain.sweep import Period
 from sageaudit.workflows import report
 from sageaudit.workflows.example import company as example_company
 from sageaudit.workflows.example.run import record_example

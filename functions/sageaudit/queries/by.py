@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, Sums, added
-from sageaudit.domain.reconcile.audited_lines import HOURS, unit_of
+from sageaudit.domain.reconcile.lines import HOURS, unit_of
 from sageaudit.queries import answer
 from sageaudit.queries.columns import FILTERS, SUMMED, Column, fitting, no_column
 from sageaudit.queries.lists import Lists

@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.spend_qualifier import SpendQualifier, qualifier_of_change
+from sageaudit.domain.audit.bill_document import SpendQualifier, qualifier_of_change
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.job.family import shared_name
 from sageaudit.errors import BadUsage

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.record import FindingRow, RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope

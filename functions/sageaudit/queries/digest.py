@@ -7,8 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
 from sageaudit.domain.advice.advice import MOST_RUNS, Advice, Decision, dearest_first
-from sageaudit.domain.advice.digest import LOOK_BACK_DAYS, Digest
-from sageaudit.domain.advice.month import month_of
+from sageaudit.domain.advice.totals import LOOK_BACK_DAYS, Digest, month_of
 from sageaudit.domain.alert.alert import Alert, group_key
 from sageaudit.domain.audit.sums import ChangedFamily
 from sageaudit.domain.job.kinds import JobKind

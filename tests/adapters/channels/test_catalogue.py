@@ -19,7 +19,7 @@ from sageaudit.adapters.channels.services import SERVICES, checks, connected, ht
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.routes import ChannelChoice, Service
 from sageaudit.errors import Malformed
-from sageaudit.output.text.envelope import REPEAT
+from sageaudit.output.text.card import REPEAT
 from tests.fakes.cards import document_card
 from tests.fakes.documents import document
 from tests.fakes.hostile import documents, whole_documents

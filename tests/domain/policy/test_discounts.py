@@ -10,8 +10,8 @@ from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.discounts import Discounts, OwnPrices, own
+from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, own_rates
 from sageaudit.domain.prices.market import Rate
-from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
 from sageaudit.errors import BadPolicy
 from sageaudit.structs import replace
 from tests.fakes.jobs import known

@@ -13,8 +13,7 @@ import pytest
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.lambda_runtime.records import version_of
 from sageaudit.domain.advice.advice import Decision, Verb
-from sageaudit.domain.alert.alert import AlertKind
-from sageaudit.domain.alert.decision import News, no_alert
+from sageaudit.domain.alert.alert import AlertKind, News, no_alert
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
@@ -23,8 +22,7 @@ from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.text.money import usd
 from sageaudit.structs import replace
-from sageaudit.workflows.notify.notification import NotifyDependencies
-from sageaudit.workflows.notify.run import notify
+from sageaudit.workflows.notify.run import NotifyDependencies, notify
 from tests.fakes.delivering import NOON, PK
 from tests.fakes.documents import (
     document,

@@ -17,7 +17,7 @@ from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy, parse
 from sageaudit.domain.policy.table_reader import named
-from sageaudit.domain.prices.own_rates import OwnRates
+from sageaudit.domain.prices.known_prices import OwnRates
 from sageaudit.errors import BadPolicy, BadUsage, KeyPath
 from sageaudit.rules.catalogue import threshold_units
 

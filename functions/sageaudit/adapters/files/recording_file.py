@@ -17,9 +17,9 @@ from sageaudit.adapters.files import as_read, whole_file
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.files.recording import SCHEMA, RecordedSet, Recording
 from sageaudit.domain.audit.finding_document import iso
-from sageaudit.domain.job.kept import TagNames, audited_tags, keep
+from sageaudit.domain.job.describe import TagNames, audited_tags, keep
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.privacy.token_shapes import is_name
+from sageaudit.domain.token_shapes import is_name
 from sageaudit.domain.usage.measurements import RawSeries
 from sageaudit.errors import BadUsage
 

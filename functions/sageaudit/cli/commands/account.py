@@ -11,14 +11,14 @@ from rich.console import Console
 
 from sageaudit.cli import asking, options
 from sageaudit.cli.asking import HistoryOptions
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.finding_document import finding_document, other_outcomes
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import NOT_NAMED
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import JobNotFound
-from sageaudit.output.terminal.findings import show_finding
 from sageaudit.output.terminal.layout import line
+from sageaudit.output.terminal.render import show_finding
 from sageaudit.output.text.finding import parts_of
 from sageaudit.output.text.words import counted
 from sageaudit.queries.lists import heads_of_period

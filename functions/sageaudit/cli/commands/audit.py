@@ -15,19 +15,17 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json, say, shown
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.guides.guides import GuideDocument
+from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording
 from sageaudit.exits import Exit, gravest
-from sageaudit.output.fixes.dialects import Dialect
-from sageaudit.output.terminal.findings import show_code
-from sageaudit.output.terminal.guides import show_guides
 from sageaudit.output.terminal.layout import console_for
-from sageaudit.output.terminal.render import render
+from sageaudit.output.terminal.render import render, show_code, show_guides
+from sageaudit.output.text.fix_code import Dialect
 from sageaudit.ports import History
 from sageaudit.workflows.audit.guides import read_guides
 from sageaudit.workflows.recordings.run import audit_recordings

@@ -23,8 +23,8 @@ from sageaudit.cli.views.scan import listing_line, may_ask
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed, Period, in_order
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.sweep import Listed, Period, in_order
 from sageaudit.errors import BadUsage
 from sageaudit.exits import Exit, gravest
 from sageaudit.output.text.words import counted

@@ -27,17 +27,15 @@ from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.forecast import Cost
 from sageaudit.domain.request.recognise import Form, recognise, refuse
-from sageaudit.domain.request.request import Request
+from sageaudit.domain.request.request import Request, path_text
 from sageaudit.domain.request.validity import Problem
-from sageaudit.domain.request.values import path_text
 from sageaudit.errors import BadUsage, HistoryFileError, Malformed, NoHistory
 from sageaudit.exits import Exit, gravest
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.family import runs_of
-from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.workflows.audit.stored import runs_of, whole_audit
 from sageaudit.workflows.check import run as checking
 from sageaudit.workflows.check.document import CheckedFile, document
 from sageaudit.workflows.check.run import Checked, FamilyHistory, PlannedJob

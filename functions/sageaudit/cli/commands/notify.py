@@ -28,23 +28,22 @@ from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
 from sageaudit.domain.alert.rule import LOOK_BACK
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelChoice, Destination, Service
+from sageaudit.domain.policy.scope import DigestTimes
 from sageaudit.errors import BadRecording, BadUsage, JobNotFound
 from sageaudit.output.text import teams
-from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
+from sageaudit.output.text.card import MessageCard, Payload
 from sageaudit.output.text.digest import digest_card
-from sageaudit.output.text.envelope import Payload
+from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import time_of
 from sageaudit.ports import History
 from sageaudit.queries.lookup import Wanted, find
-from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.workflows.audit.stored import whole_audit
 from sageaudit.workflows.digest import run as weekly
 from sageaudit.workflows.notify import run as notifying
-from sageaudit.workflows.notify.notification import Notification, NotifyDependencies
+from sageaudit.workflows.notify.run import Notification, NotifyDependencies
 from sageaudit.workflows.recordings.run import audit_recordings
 
 _FORMS: Mapping[str, Service] = {"slack": "slack", "email": "sns", "teams": "teams"}

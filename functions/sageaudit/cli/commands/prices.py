@@ -24,8 +24,8 @@ from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.nearest import did_you_mean
+from sageaudit.domain.prices.known_prices import OwnRates, RateBasis, merged, own_rates
 from sageaudit.domain.prices.market import PriceKind, Prices, Rate
-from sageaudit.domain.prices.own_rates import OwnRates, RateBasis, merged, own_rates
 from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.domain.reconcile.learning import Learnt, NotLearnt
 from sageaudit.domain.reconcile.learning import learn as lessons

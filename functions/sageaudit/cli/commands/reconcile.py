@@ -15,13 +15,13 @@ from sageaudit.cli.messages import say
 from sageaudit.cli.views import reconciliation
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import FINISHED
-from sageaudit.domain.job.listed import Period
-from sageaudit.domain.reconcile.audited_lines import AuditedMonth, lines_of
+from sageaudit.domain.reconcile.lines import AuditedMonth, lines_of
 from sageaudit.domain.reconcile.reconcile import reconcile as compare
+from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
 from sageaudit.queries.lists import heads_of_period
-from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.workflows.audit.stored import whole_audit
 
 _EPILOG = """\b
 Examples:

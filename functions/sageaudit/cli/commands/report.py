@@ -21,14 +21,13 @@ from sageaudit.cli.views.coverage import cost_line
 from sageaudit.cli.views.progress import with_progress
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.run_summary import summary_of_run
+from sageaudit.domain.audit.family_runs import summary_of_run
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
-from sageaudit.domain.guides.guides import chosen
-from sageaudit.domain.guides.traits import of_audit
-from sageaudit.domain.job.failure import reason_class
-from sageaudit.domain.job.listed import Period
+from sageaudit.domain.guides import chosen, of_audit
+from sageaudit.domain.job.course import reason_class
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.exits import Exit, exit_of
 from sageaudit.output.html.account import account_body, account_title

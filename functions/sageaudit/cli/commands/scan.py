@@ -22,8 +22,8 @@ from sageaudit.cli.views import coverage as coverage_view
 from sageaudit.cli.views import ranking as ranking_view
 from sageaudit.cli.views import scan as view
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage, NoHistory
 from sageaudit.exits import Exit, exit_of, gravest
 from sageaudit.output.terminal.layout import console_for

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Period
+from sageaudit.domain.sweep import Period
 from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line, plain_table
 from sageaudit.output.text.amounts import TITLES, of_sums
 from sageaudit.output.text.money import Figure

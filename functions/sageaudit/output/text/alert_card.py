@@ -10,12 +10,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
+from sageaudit.domain.alert.alert import FIRST, AlertDecision
 from sageaudit.domain.alert.audit_figures import MessageAudit, for_chat, is_regression
-from sageaudit.domain.alert.decision import FIRST, AlertDecision
-from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.bill_document import gaps
 from sageaudit.domain.audit.document import JobDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, Worth
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.amounts import of_document
@@ -27,18 +26,16 @@ from sageaudit.output.text.card import (
     MessageCard,
     attributes_of,
     fitted,
-    private,
     rows,
     short_name,
     short_path,
     subject_name,
 )
-from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.finding import saving
-from sageaudit.output.text.links import links
+from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace, links
 from sageaudit.output.text.money import NEAREST, Figure
 from sageaudit.output.text.reason import message_headline, other_steps_words, since_last_alert
-from sageaudit.output.text.untrusted import DOTS, middle
+from sageaudit.output.text.untrusted import DOTS, middle, private
 from sageaudit.output.text.words import assignment, capitalised, counted, setting
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")

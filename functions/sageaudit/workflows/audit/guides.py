@@ -8,14 +8,13 @@ from datetime import datetime
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import NO_CREATION_TIME
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.guides.guides import GuideDocument, chosen
-from sageaudit.domain.guides.traits import of_audit
+from sageaudit.domain.guides import GuideDocument, chosen, of_audit
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.ports import History
-from sageaudit.workflows.audit.family import earlier_heads, runs_of
+from sageaudit.workflows.audit.stored import earlier_heads, runs_of
 
 
 def read_guides(

@@ -10,12 +10,12 @@ from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.audit.record import NO_CREATION_TIME, Detail, Entry, Recorded, Verdict
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.job.describe import keep, kept_tags
 from sageaudit.domain.job.family import FAMILY_VERSION
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kept import keep, kept_tags
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measure import pack
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.domain.usage.series_codec import pack
 from sageaudit.errors import reading
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import (
@@ -25,9 +25,8 @@ from sageaudit.workflows.audit.attempt import (
     Caller,
     Repeated,
 )
-from sageaudit.workflows.audit.family import FamilyRuns, earlier_heads, read_family
 from sageaudit.workflows.audit.judge import audit_job, run_summary
-from sageaudit.workflows.audit.read import RunUsage, Tags, stored_run
+from sageaudit.workflows.audit.read import RunUsage, Tags
 from sageaudit.workflows.audit.reaudit import (
     amended,
     close_stored,
@@ -36,6 +35,7 @@ from sageaudit.workflows.audit.reaudit import (
     same_figures,
     with_recheck,
 )
+from sageaudit.workflows.audit.stored import FamilyRuns, earlier_heads, read_family, stored_run
 
 MAX_BYTES = 200 * 1024
 """Of the packed series of one run."""

@@ -11,10 +11,10 @@ from types import MappingProxyType
 
 from sageaudit.domain.audit.audit import unaudited
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.job.describe import kept_tags
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kept import kept_tags
 from sageaudit.domain.job.kinds import RollUp
+from sageaudit.domain.job.ref import JobEnded
 from sageaudit.errors import Unavailable, reading
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import (
@@ -36,8 +36,9 @@ from sageaudit.workflows.audit.read import (
     read_tags,
     read_usage,
 )
-from sageaudit.workflows.audit.reaudit import children_of, recheck_dependents, versions
-from sageaudit.workflows.audit.record import close, judge_run, record, record_run
+from sageaudit.workflows.audit.reaudit import recheck_dependents
+from sageaudit.workflows.audit.run import close, judge_run, record, record_run
+from sageaudit.workflows.audit.stored import children_of, versions
 
 NEVER: Mapping[Wait, int] = MappingProxyType({})
 """An event that has not waited yet."""

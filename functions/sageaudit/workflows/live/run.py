@@ -19,11 +19,10 @@ from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.domain.job.course import so_far
 from sageaudit.domain.job.describe import parse
-from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.phases import so_far
-from sageaudit.domain.job.ref import JOB_NAME, JobRef
+from sageaudit.domain.job.ref import JOB_NAME, JobEnded, JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import (
     AccessDenied,

@@ -27,9 +27,17 @@ from itertools import islice, takewhile
 
 from sageaudit.domain.advice.advice import MOST_RUNS, advice_id, advices_of
 from sageaudit.domain.advice.comparison import find_cost_spike
-from sageaudit.domain.alert.alert import Alert, AlertKind, PastAlerts, group_key
+from sageaudit.domain.alert.alert import (
+    Alert,
+    AlertCase,
+    AlertDecision,
+    AlertKind,
+    PastAlerts,
+    group_key,
+    no_alert,
+    with_details,
+)
 from sageaudit.domain.alert.audit_figures import MessageAudit
-from sageaudit.domain.alert.decision import AlertCase, AlertDecision, no_alert, with_details
 from sageaudit.domain.alert.rule import (
     FIRST_VERSION,
     alerts_by,
@@ -45,14 +53,12 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Destination, JobRouteFacts, RouteFacts
 from sageaudit.errors import Throttled, Unavailable, reading
-from sageaudit.output.text.alert_card import card_of
+from sageaudit.output.text.alert_card import card_of, job_line
 from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.job_line import job_line
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.reaudit import is_child
-from sageaudit.workflows.audit.whole_audit import whole_audit
-from sageaudit.workflows.notify.notification import Notification, NotifyDependencies, Post
+from sageaudit.workflows.audit.stored import is_child, whole_audit
+from sageaudit.workflows.notify.run import Notification, NotifyDependencies, Post
 
 TRIES = 8
 """One process at a time writes the messages of a family. A retry means another one was faster."""

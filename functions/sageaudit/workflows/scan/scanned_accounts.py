@@ -17,10 +17,10 @@ from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.aws.session import AccountList
 from sageaudit.adapters.aws.threads import Threads
 from sageaudit.adapters.files.data_folder import fingerprint_key
-from sageaudit.domain.job.listed import Listed, in_order
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.sweep import Listed, in_order
 from sageaudit.errors import AwsError, BadUsage
 from sageaudit.ports import History
 from sageaudit.structs import replace

@@ -26,15 +26,9 @@ from sageaudit.adapters.history.dynamo.table import (
 )
 from sageaudit.adapters.history.gzip_json import gzip_text, read_gzip_text
 from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
-from sageaudit.domain.alert.alert import (
-    ALERTS_KEPT_DAYS,
-    Alert,
-    AlertFigures,
-    AlertKind,
-    ChannelHour,
-    PastAlerts,
-)
-from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.alert.alert import ALERTS_KEPT_DAYS, Alert, AlertKind, ChannelHour, PastAlerts
+from sageaudit.domain.alert.audit_figures import AlertFigures
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.running import RunningKind, WatchState
