@@ -218,7 +218,7 @@ class SageAuditStack(cdk.Stack):
                 "ACCOUNT_ID": self.account,
             },
         )
-        sweep.may(sagemaker.PERMISSIONS, "*")
+        sweep.may(sagemaker.LIST_PERMISSIONS, "*")
         sweep.may(sweep_notes.READ_PERMISSIONS, table)
         indexes = ("by-family", "due")
         sweep.may(dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes))
@@ -230,7 +230,7 @@ class SageAuditStack(cdk.Stack):
         for actions, prefix in (
             (sweep_notes.KEEP_PERMISSIONS, SWEEP_PK),
             (listed_prices.PERMISSIONS, PRICE_PREFIX),
-            (history.PERMISSIONS, ADVICE_PK),
+            (history.DECISION_PERMISSIONS, ADVICE_PK),
             (alert_ledger.WATCH_PERMISSIONS, WATCH_PREFIX),
         ):
             sweep.may(actions, table, only=_under(prefix))
@@ -250,7 +250,7 @@ class SageAuditStack(cdk.Stack):
         )
         digest.may(dynamo_history.SUMS_PERMISSIONS, table)
         digest.may(alert_ledger.DIGEST_PERMISSIONS, table, only=_under(DIGEST_PREFIX))
-        digest.may(history.PERMISSIONS, table)
+        digest.may(history.DECISION_PERMISSIONS, table)
         indexes = ("by-account", "by-day", "by-family", "by-owner")
         digest.may(dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes))
         if times and times.report_bucket:
@@ -275,7 +275,7 @@ class SageAuditStack(cdk.Stack):
         notify.may(dynamo_history.SUMS_PERMISSIONS, table)
         notify.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
         notify.may(alert_ledger.PERMISSIONS, table)
-        notify.may(history.PERMISSIONS, table)
+        notify.may(history.DECISION_PERMISSIONS, table)
         notify.may(sweep_notes.INSTALLATION_PERMISSIONS, table)
         notify.may(
             sqs.SEND_PERMISSIONS,

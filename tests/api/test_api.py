@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from msgspec.structs import fields
 
 import sageaudit
 from sageaudit import AuditHistory
@@ -147,7 +146,8 @@ def test_a_question_that_makes_no_sense_is_one_sentence(
 def test_python_has_the_filters_of_the_commands() -> None:
     """By the same names; one that does not exist is named."""
     assert FilterWords.__annotations__.keys() == FILTERS.keys()
-    assert {of.name for of in fields(Question)} == {"window", "sort", *FILTERS}
+    read_by_name = {name for name, of in vars(Question).items() if isinstance(of, property)}
+    assert read_by_name - {"index"} <= FILTERS.keys()
 
 
 FILTERED: tuple[tuple[dict[str, Any], Callable[[AuditSummary], bool]], ...] = (

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from local.chromium import Browser, browser
-from sageaudit.cli.commands.report import recorded_report
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.html.contents import AccountReport, JobReport
-from sageaudit.workflows.recordings.run import audit_recording
+from sageaudit.workflows.recordings.run import audit_recording, recorded_report
 from tests.fakes import reports
 
 Open = Callable[..., Browser]

@@ -17,13 +17,16 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from rich.console import Console
 
+from sageaudit.adapters.aws.clients import api_model
 from sageaudit.adapters.files.exact_json import to_json
-from sageaudit.cli.commands.check import OUTPUTS, Checks
+from sageaudit.adapters.prices import sources
+from sageaudit.cli.commands.check import OUTPUTS, checked_file
 from sageaudit.cli.views import check as views
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import SageauditError
 from sageaudit.workflows.check.document import CheckFinding, in_order
+from sageaudit.workflows.check.run import Checks
 from tests.fakes.command_line import Result, Run
 from tests.fakes.planned import body
 from tests.labelled.before_run.cases import CASES
@@ -411,6 +414,8 @@ CHECKS = Checks(
     now=datetime(2026, 5, 20, tzinfo=UTC),
     form=None,
     pipeline=None,
+    model=api_model(),
+    markets=sources.offline_markets(),
     region="us-east-1",
     account=None,
     settings_region=lambda: None,
@@ -477,7 +482,7 @@ def test_any_file_gets_an_answer(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "request.json"
     path.write_text(json.dumps(spoilt(seed)), encoding="utf-8")
     try:
-        written = CHECKS.file(str(path))
+        written = checked_file(CHECKS, str(path))
     except SageauditError:
         return
     json.loads(to_json(written))

@@ -13,7 +13,8 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.job.kinds import kind_of
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.workflows.example.company import DAYS, EUROPE, HOME, recordings
+from sageaudit.workflows.example.company import DAYS, EUROPE, HOME
+from sageaudit.workflows.example.run import recordings
 from tests.fakes.schemas import wrong
 
 FIRST_DAY = example.LAST_DAY - timedelta(days=DAYS - 1)

@@ -15,7 +15,7 @@ from moto import mock_aws
 
 from sageaudit.adapters.aws import sqs as queue_module
 from sageaudit.adapters.aws.sqs import Received
-from sageaudit.workflows import redrive
+from sageaudit.workflows import redrive as redriving
 from sageaudit.workflows.doctor import permissions
 from sageaudit.workflows.redrive import HOPELESS, Fate, LetterKind, letter_of
 from tests.fakes.aws_calls import AwsCalls, aws_calls
@@ -280,7 +280,7 @@ def test_it_ends_when_only_known_letters_come_and_at_its_memory(
     Stack.__post_init__(stack)
     for number in range(15):
         stack.put("finished", event(f"job-{number}"))
-    monkeypatch.setattr(redrive, "MOST_BYTES", 100)
+    monkeypatch.setattr(redriving, "MOST_BYTES", 100)
     assert "there are more letters" in redrive("finished").stderr
     assert stack.left("finished") == 5
 

@@ -105,7 +105,7 @@ def main() -> None:
     with_made_kind()
     from local import ACCOUNT, REGION  # noqa: PLC0415 - the kind must be there before
     from local.recorded import RECORDINGS, of_file  # noqa: PLC0415
-    from sageaudit.adapters.aws.sagemaker import (
+    from sageaudit.adapters.aws.sagemaker import (  # noqa: PLC0415
         SageMakerJobLists,
         SageMakerJobs,
     )

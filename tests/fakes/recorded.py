@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.files.recording import RecordedSet, Recording, read
-from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.bill.bill import Bill, bill
@@ -25,6 +24,7 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.jobs import START
+from tests.fakes.packaged_prices import packaged_market
 
 DATA = Path(__file__).parents[1] / "recorded" / "data"
 ABSENT = Missing("metric_missing", "the recording lacks these metrics of this job")
@@ -47,12 +47,12 @@ class Recorded:
     def measured(self, recording: Recording | None = None) -> Measurements:
         """The job's series, or those of a changed recording."""
         raw = (recording or self.recording).series
-        return measure(self.job, raw, packaged.market().types, absent=ABSENT)
+        return measure(self.job, raw, packaged_market().types, absent=ABSENT)
 
     @property
     def bill(self) -> Bill:
         """At the packaged prices."""
-        return bill(self.job, packaged.market())
+        return bill(self.job, packaged_market())
 
     def outcomes(self, of: Measurements | None = None) -> dict[str, Outcome]:
         """Each rule's answer, to the job's own series or to others."""
@@ -71,7 +71,7 @@ class Recorded:
 
     def _audited(self, of: Measurements) -> Audit:
         rules, now = Ruleset(catalogue.load(), "test"), self.job.ended_at or START
-        return audit_job(self.job, of, packaged.market(), Policy(), rules, now=now)
+        return audit_job(self.job, of, packaged_market(), Policy(), rules, now=now)
 
 
 def files() -> list[Path]:

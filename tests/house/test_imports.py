@@ -40,12 +40,12 @@ ORDER = {
     ),
     "workflows": (
         *("audit", "notify", "deliver", "sweep", "check", "report", "digest"),
-        *("recordings", "live", "scan", "example", "redrive", "backfill", "doctor"),
+        *("recordings", "preview", "live", "scan", "example", "redrive", "backfill", "doctor"),
     ),
     "output": ("text", "fixes", "terminal", "html"),
     "cli": (
-        *("messages", "interruption", "options", "accounts", "views", "asking", "filters"),
-        *("advices", "commands", "command_folder", "main"),
+        *("messages", "options", "views", "asking_aws", "asking"),
+        *("advices", "commands", "main"),
     ),
 }
 """Folders of one part that follow the flow: each may import those before it."""

@@ -16,11 +16,14 @@ from typing import Any
 
 import pytest
 
-from sageaudit.cli.commands.check import Checks
+from sageaudit.adapters.aws.clients import api_model
+from sageaudit.adapters.prices import sources
+from sageaudit.cli.commands.check import checked_file
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.workflows.check.document import CheckedFile
 from sageaudit.workflows.check.request import FamilyHistory, PlannedJob
+from sageaudit.workflows.check.run import Checks
 from tests.fakes.families import run_summary
 from tests.labelled.before_run.cases import CASES, SEVERITIES, Case
 
@@ -143,12 +146,14 @@ def checked(name: str) -> CheckedFile:
         now=NOW,
         form=None,
         pipeline=None,
+        model=api_model(),
+        markets=sources.offline_markets(),
         region=case.region,
         account=None,
         settings_region=lambda: None,
         read_family=read if history else None,
     )
-    return checks.file(str(case.file))
+    return checked_file(checks, str(case.file))
 
 
 def rows(name: str) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,6 @@ from decimal import Decimal
 import pytest
 from msgspec import Struct, field
 
-from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.finding import Finding

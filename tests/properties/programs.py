@@ -175,7 +175,7 @@ def _placed(loads: Sequence[float], devices: int) -> list[float]:
 
 def _priced(*, gpus: bool) -> list[str]:
     """Types that training jobs take, the smallest first; burstable and Trainium ones left out."""
-    market = packaged.market()
+    market = packaged_market()
     rows = [
         row
         for row in packaged.types().values()

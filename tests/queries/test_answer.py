@@ -65,15 +65,15 @@ def by_hand(history: SqliteHistory, question: Question) -> list[AuditSummary]:
 QUESTIONS = [
     Question(MONTH),
     Question(ODD),
-    Question(MONTH, family="training/resnet"),
-    Question(ODD, family="training/resnet", account=ACCOUNTS[0]),
-    Question(MONTH, family="processing/bert", account=ACCOUNTS[0], region=REGIONS[1]),
-    Question(ODD, owner="ana"),
-    Question(MONTH, owner="bo", kind=JobKind.PROCESSING),
-    Question(ODD, account=ACCOUNTS[1], status="failed"),
-    Question(MONTH, region=REGIONS[0], min_usd=Decimal("3.5")),
-    Question(MONTH, severity=Severity.HIGH, kind=JobKind.TUNING),
-    Question(MONTH, family="nobody/knows"),
+    Question.of(MONTH, family="training/resnet"),
+    Question.of(ODD, family="training/resnet", account=ACCOUNTS[0]),
+    Question.of(MONTH, family="processing/bert", account=ACCOUNTS[0], region=REGIONS[1]),
+    Question.of(ODD, owner="ana"),
+    Question.of(MONTH, owner="bo", kind=JobKind.PROCESSING),
+    Question.of(ODD, account=ACCOUNTS[1], status="failed"),
+    Question.of(MONTH, region=REGIONS[0], min_usd=Decimal("3.5")),
+    Question.of(MONTH, severity=Severity.HIGH, kind=JobKind.TUNING),
+    Question.of(MONTH, family="nobody/knows"),
 ]
 
 
@@ -96,7 +96,7 @@ def test_findings_of_a_rule_are_those_of_its_list(
     history: SqliteHistory, rule: str, of: Window
 ) -> None:
     """One row for each job with the finding; all heads or none, the savings are the same."""
-    question = Question(of, rule=rule)
+    question = Question.of(of, rule=rule)
     heads = [
         head
         for head in everything(history)
@@ -112,7 +112,7 @@ def test_findings_of_a_rule_are_those_of_its_list(
 def test_savings_of_a_rule_add_up_to_its_daily_sums(history: SqliteHistory) -> None:
     """A roll-up's finding counts only where it is its own."""
     for rule in RULES:
-        question = Question(MONTH, rule=rule)
+        question = Question.of(MONTH, rule=rule)
         rows = found(history, question)
         sums = [
             head.sums.rules[rule]
@@ -126,8 +126,8 @@ def test_savings_of_a_rule_add_up_to_its_daily_sums(history: SqliteHistory) -> N
 @pytest.mark.parametrize(
     "question",
     [
-        Question(MONTH, rule="gpu-idle", severity=Severity.HIGH),
-        Question(MONTH, rule="gpu-idle", status="Failed"),
+        Question.of(MONTH, rule="gpu-idle", severity=Severity.HIGH),
+        Question.of(MONTH, rule="gpu-idle", status="Failed"),
     ],
 )
 def test_findings_are_filtered_by_themselves(history: SqliteHistory, question: Question) -> None:
@@ -141,9 +141,9 @@ def test_the_list_with_the_fewest_rows_answers() -> None:
     """A rule's findings, else a family, an owner, an account, a day."""
     asked = {"rule": "r", "family": "f", "owner": "o", "account": "a"}
     for index in (RunIndex.RULE, RunIndex.FAMILY, RunIndex.OWNER, RunIndex.ACCOUNT):
-        assert Question(MONTH, **asked).index is index  # type: ignore[arg-type]
+        assert Question.of(MONTH, **asked).index is index  # type: ignore[arg-type]
         del asked[index.name.lower()]
-    assert Question(MONTH, region="x").index is RunIndex.DAY
+    assert Question.of(MONTH, region="x").index is RunIndex.DAY
 
 
 def test_the_dearest_jobs_are_found_without_reading_all(history: SqliteHistory) -> None:
@@ -158,7 +158,7 @@ def test_the_dearest_jobs_are_found_without_reading_all(history: SqliteHistory) 
 
 def test_jobs_without_such_dollars_are_left_out_of_the_dearest(history: SqliteHistory) -> None:
     """`above_zero` ends the list before the rows with nothing to rank by."""
-    question = Question(MONTH, owner="ana", sort=Sort.LOST)
+    question = Question.of(MONTH, owner="ana", sort=Sort.LOST)
     expected = [row for row in by_hand(history, question) if row.lost_usd]
     assert (
         list(answer.page(asked(history, question), question, 500, above_zero=True).rows) == expected

@@ -85,7 +85,7 @@ def rows_of(lists: Lists, question: Question, columns: tuple[Column, ...]) -> It
         return iter(rows)
     keys = {row.key for row in rows}
     findings = (
-        answer.all_rows(lists, Question(WINDOW, rule=rule), with_heads=True) for rule in RULES
+        answer.all_rows(lists, Question.of(WINDOW, rule=rule), with_heads=True) for rule in RULES
     )
     return (row for row in chain.from_iterable(findings) if row.key in keys)
 
@@ -125,7 +125,8 @@ def told(sums: Sums) -> Sums:
 @pytest.mark.parametrize("text", COLUMNS)
 def test_sums_are_those_of_the_rows(history: History, text: str, filters: dict[str, Any]) -> None:
     """By each column, with each filter."""
-    lists, question, columns = Lists(history, WINDOW), Question(WINDOW, **filters), columns_of(text)
+    lists, columns = Lists(history, WINDOW), columns_of(text)
+    question = Question.of(WINDOW, **filters)
     # periods are whole, so their first rows are older than the window
     length = length_of(columns)
     first = length.first_day(WINDOW.first_day) if length else WINDOW.first_day
@@ -146,7 +147,7 @@ def test_daily_sums_answer_without_reading_an_audit(history: History) -> None:
     )
     for text, filters, read in cases:
         lists = Lists(history, WINDOW)
-        by(lists, Question(WINDOW, **filters), columns_of(text), today=TODAY)
+        by(lists, Question.of(WINDOW, **filters), columns_of(text), today=TODAY)
         assert bool(lists.read.rows) is read, text
     noon = Lists(history, replace(WINDOW, until=NOW))
     by(noon, Question(noon.window), [SUMMED["family"]], today=TODAY)
@@ -176,7 +177,7 @@ def asked(history: History, text: str, since: date, **filters: Any) -> list[Tota
     """The sums since a day."""
     start = datetime(since.year, since.month, since.day, tzinfo=UTC)
     window = replace(WINDOW, since=start)
-    return by(Lists(history, window), Question(window, **filters), columns_of(text), today=TODAY)
+    return by(Lists(history, window), Question.of(window, **filters), columns_of(text), today=TODAY)
 
 
 def test_each_week_is_compared_with_the_one_before(weeks: History) -> None:

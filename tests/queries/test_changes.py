@@ -87,7 +87,7 @@ def test_each_name_in_the_list_is_one_that_a_filter_takes(
         (Window(BEGIN, BEGIN + WEEK), row.jobs),
     ):
         lists = Lists(history, window)
-        question = named(lists, Question(window, family=name))
+        question = named(lists, Question.of(window, family=name))
         assert len([*all_rows(lists, question)]) == jobs
         assert (
             sum(

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.job.parts import WarmPool
 from tests.fakes.jobs import ran
+from tests.fakes.packaged_prices import packaged_market
 from tests.fakes.recorded import DATA
 
 CASES: dict[str, dict[str, Any]] = {
@@ -21,7 +21,7 @@ CASES: dict[str, dict[str, Any]] = {
         (DATA / "cost-oracles.json").read_text(encoding="utf-8"), parse_float=Decimal
     )["cases"]
 }
-MARKET = packaged.market()
+MARKET = packaged_market()
 DECEMBER = datetime(2023, 12, 1, tzinfo=UTC)
 HOUR_S = 3600
 

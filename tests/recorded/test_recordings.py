@@ -9,7 +9,6 @@ from random import Random
 import pytest
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.bill.bill import bill
@@ -22,6 +21,7 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import Case, FamilyCase, JobCase
 from sageaudit.rules.judge import RULE_FAILED
 from sageaudit.structs import replace
+from tests.fakes.packaged_prices import packaged_market
 from tests.fakes.recorded import everything, files, of_file, one
 
 EVERY = pytest.mark.parametrize("stem", [path.stem for path in files()])
@@ -212,7 +212,7 @@ def test_a_recorded_job_on_twice_the_instances_costs_twice() -> None:
         if job.kind is not JobKind.TRAINING or not job.finished:
             continue
         doubled = replace(job, groups=tuple(replace(g, count=g.count * 2) for g in job.groups))
-        once, twice = item.bill.total_usd, bill(doubled, packaged.market()).total_usd
+        once, twice = item.bill.total_usd, bill(doubled, packaged_market()).total_usd
         assert (once is None) == (twice is None), item.file
         if once is not None and twice is not None:
             assert abs(2 * once - twice) < MICRO, item.file

@@ -49,13 +49,13 @@ def test_what_is_written_is_read_back(
     """Digit by digit."""
     known = own_rates(basis, account, rates)
     path = tmp_path_factory.mktemp("rates") / "own-rates.json"
-    path.write_text(policy_file.text_of(known), encoding="utf-8")
-    assert policy_file.read(path) == known
+    path.write_text(policy_file.own_rates_text(known), encoding="utf-8")
+    assert policy_file.read_own_rates(path) == known
 
 
 def document(**changes: Any) -> dict[str, Any]:
     """A file's document; changes go into its rate."""
-    written = json.loads(policy_file.text_of(own_rates(RateBasis.NET, None, [RATE])))
+    written = json.loads(policy_file.own_rates_text(own_rates(RateBasis.NET, None, [RATE])))
     written["rates"][0] |= changes
     return dict(written)
 
@@ -84,7 +84,7 @@ def test_what_is_no_file_of_own_rates_is_one_sentence(tmp_path: Path, text: str,
     path = tmp_path / "own-rates.json"
     path.write_text(text)
     with pytest.raises(BadUsage, match=said) as refused:
-        policy_file.read(path)
+        policy_file.read_own_rates(path)
     assert str(refused.value).startswith(str(path))
     assert "\n" not in str(refused.value)
 
@@ -96,4 +96,4 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path, content: byt
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(BadUsage, match=str(path)):
-        policy_file.read(path)
+        policy_file.read_own_rates(path)

@@ -21,10 +21,10 @@ WINDOW = window("30d", None, NOW)
 FAMILY = "training/resnet"
 QUESTIONS = {
     "day": Question(WINDOW),
-    "family": Question(WINDOW, account=ACCOUNT, region=REGION, family=FAMILY),
-    "owner": Question(WINDOW, owner="ana"),
-    "account": Question(WINDOW, account=ACCOUNT),
-    "rule": Question(WINDOW, rule="gpu-underused"),
+    "family": Question.of(WINDOW, account=ACCOUNT, region=REGION, family=FAMILY),
+    "owner": Question.of(WINDOW, owner="ana"),
+    "account": Question.of(WINDOW, account=ACCOUNT),
+    "rule": Question.of(WINDOW, rule="gpu-underused"),
 }
 
 

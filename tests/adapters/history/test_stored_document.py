@@ -13,7 +13,7 @@ from tests.adapters.history.entries import document, entry, finding, phase
 
 def stored(**changes: Any) -> dict[str, Any]:
     """The document as it is stored and read."""
-    return dict(record_steps.read(record_steps.stored(document(**changes), 1)))
+    return dict(record_steps.read_stored(record_steps.stored(document(**changes), 1)))
 
 
 def notes(document: dict[str, Any]) -> list[str]:

@@ -4,11 +4,11 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import Component
 from tests.fakes.jobs import known
+from tests.fakes.packaged_prices import packaged_market
 
-MARKET = packaged.market()
+MARKET = packaged_market()
 PRICES = MARKET.prices
 TRAINING, PROCESSING, TRANSFORM = Component
 

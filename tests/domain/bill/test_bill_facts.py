@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.prices import packaged, sources
+from sageaudit.adapters.prices import sources
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import AMORTISED, NOT_IN_IT, UNDER_A_PLAN, BillFacts, facts
@@ -24,6 +24,7 @@ from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.jobs import known, market, phases, ran
+from tests.fakes.packaged_prices import packaged_market
 
 DATA = Path(__file__).parents[2] / "recorded" / "data" / "jobs"
 FSX_SPOT = DATA / "training-073-m5-4xlarge-spot-fsx-completed.json"
@@ -37,7 +38,7 @@ def describe(path: Path = FSX_SPOT, **changes: Any) -> dict[str, Any]:
 
 def facts_of(answer: dict[str, Any], *, savings_plan: bool = False) -> BillFacts:
     """The facts of one answer at packaged prices."""
-    job, market = parse(answer, {}), packaged.market()
+    job, market = parse(answer, {}), packaged_market()
     return facts(job, bill(job, market), market, savings_plan=savings_plan)
 
 
@@ -177,13 +178,13 @@ def test_a_training_plan_costs_nothing_more_and_has_its_value_apart() -> None:
     plan = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/reserved"
     instances = {"InstanceType": "ml.m5.4xlarge", "InstanceCount": 1, "TrainingPlanArn": plan}
     answer = describe(EnableManagedSpotTraining=False, ResourceConfig=instances)
-    assert bill(parse(answer, {}), packaged.market()).total_usd == 0
+    assert bill(parse(answer, {}), packaged_market()).total_usd == 0
     assert round(known(facts_of(answer).prepaid_value_usd), 2) == Decimal("3.76")
 
 
 def audited(path: Path, policy: Policy) -> dict[str, Any]:
     """The document of a recorded job without metrics, at packaged prices."""
-    job, market = parse(describe(path), {}), packaged.market()
+    job, market = parse(describe(path), {}), packaged_market()
     usage = measure(job, (), market.types, absent=Missing("metric_missing", "none"))
     now = datetime(2026, 1, 1, tzinfo=UTC)
     return dict(document(audit_job(job, usage, market, policy, catalogue.ruleset(), now=now)))
@@ -223,7 +224,7 @@ def test_own_prices_mark_the_bill_and_its_lines() -> None:
     """Every figure says whether it is list or own price."""
     half = Policy(discounts=Discounts(percent={"Training": Decimal(50)}))
     own = audited(FSX_SPOT, half)["bill"]
-    listed = known(bill(parse(describe(), {}), packaged.market()).total_usd)
+    listed = known(bill(parse(describe(), {}), packaged_market()).total_usd)
     assert own["price_kind"] == "own"
     assert {line["price_kind"] for line in own["lines"]} == {"own"}
     assert own["total_usd"] == (listed / 2).quantize(Decimal("0.000001"))
@@ -250,7 +251,7 @@ def test_only_awss_own_rule_image_is_free(image: str, free: bool) -> None:
         "ProcessingStartTime": "2026-06-01T00:00:00Z",
         "ProcessingEndTime": "2026-06-01T10:00:00Z",
     }
-    total = known(bill(parse(answer, {}), packaged.market()).total_usd)
+    total = known(bill(parse(answer, {}), packaged_market()).total_usd)
     assert round(total, 2) == (0 if free else Decimal("505.03"))
 
 

@@ -113,7 +113,7 @@ def test_the_audit_may_describe_every_kind_and_no_other(template: Mapping[str, A
     assert described == {kind.row.describe_call for kind in JobKind}
     assert words == {kind.row.arn_word for kind in JobKind}
     assert {action for action, _ in granted} == {
-        permission.removeprefix("sagemaker:") for permission in sagemaker.PERMISSIONS
+        permission.removeprefix("sagemaker:") for permission in sagemaker.AUDIT_PERMISSIONS
     }
     everywhere = {f"sagemaker:{action}" for action, resource in granted if resource == "*"}
     assert everywhere == set(sagemaker.NOT_LIMITED) == {"sagemaker:ListCandidatesForAutoMLJob"}

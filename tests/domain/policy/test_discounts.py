@@ -8,7 +8,6 @@ import pytest
 
 from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.files.policy_file import load
-from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.discounts import Discounts, OwnPrices, own
 from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, own_rates
@@ -16,13 +15,14 @@ from sageaudit.domain.prices.market import Rate
 from sageaudit.errors import BadPolicy
 from sageaudit.structs import replace
 from tests.fakes.jobs import known
+from tests.fakes.packaged_prices import packaged_market, packaged_prices
 
 REGION = "us-east-1"
 
 
 def hourly(discounts: Discounts, name: str, component: Component = Component.TRAINING) -> Decimal:
     """The own rate of a type in us-east-1."""
-    return known(OwnPrices(packaged.prices(), discounts).hourly(REGION, component, name)).usd
+    return known(OwnPrices(packaged_prices(), discounts).hourly(REGION, component, name)).usd
 
 
 def policy(tmp_path: Path, text: str) -> Discounts:
@@ -58,13 +58,13 @@ def test_the_policy_names_percentages_rates_and_a_plan(
         '[discounts.rates.us-east-1]\n"ml.g5.2xlarge" = 1.10\n',
     )
     assert discounts.savings_plan is True
-    rate = OwnPrices(packaged.prices(), discounts).hourly(region, Component(component), name)
+    rate = OwnPrices(packaged_prices(), discounts).hourly(region, Component(component), name)
     assert (rate and rate.usd) == (None if usd is None else Decimal(usd))
 
 
 def test_an_own_price_says_that_it_is_one() -> None:
     """List and own never look alike."""
-    prices = OwnPrices(packaged.prices(), Discounts(percent={"Training": Decimal(20)}))
+    prices = OwnPrices(packaged_prices(), Discounts(percent={"Training": Decimal(20)}))
     training, processing = (
         known(prices.hourly(REGION, one, "ml.g5.2xlarge"))
         for one in (Component.TRAINING, Component.PROCESSING)
@@ -75,7 +75,7 @@ def test_an_own_price_says_that_it_is_one() -> None:
 
 def test_without_discounts_the_market_is_the_list() -> None:
     """A Savings Plan alone changes no price."""
-    market = packaged.market()
+    market = packaged_market()
     assert own(market, Discounts(savings_plan=True)) is market
 
 
@@ -120,7 +120,7 @@ STORED = own_rates(
 
 def paid(discounts: Discounts, day: date | None = OCTOBER) -> Rate:
     """What an hour of training on ml.g5.2xlarge costs on a day."""
-    prices = OwnPrices(packaged.prices(), discounts, day)
+    prices = OwnPrices(packaged_prices(), discounts, day)
     return known(prices.hourly(REGION, Component.TRAINING, "ml.g5.2xlarge"))
 
 
@@ -130,7 +130,7 @@ def test_a_learnt_rate_stands_in_place_of_the_list_price() -> None:
     assert (paid(discounts).usd, paid(discounts).kind) == (Decimal("1.3332"), "own")
     assert paid(discounts, None).usd == Decimal("1.3332")
     before = paid(discounts, date(2026, 9, 30))
-    prices = OwnPrices(packaged.prices(), discounts, OCTOBER)
+    prices = OwnPrices(packaged_prices(), discounts, OCTOBER)
     processing = known(prices.hourly(REGION, Component.PROCESSING, "ml.g5.2xlarge"))
     storage = known(prices.storage(REGION, Component.TRAINING))
     for rate in (before, processing):
@@ -144,7 +144,7 @@ def test_no_percentage_is_taken_off_a_learnt_rate() -> None:
     assert paid(discounts).usd == Decimal("1.3332")
     assert paid(discounts, date(2026, 9, 30)).usd == Decimal("1.0605")
     assert hourly(discounts, "ml.m5.xlarge") == Decimal("0.184")
-    storage = OwnPrices(packaged.prices(), discounts, OCTOBER).storage(REGION, Component.TRAINING)
+    storage = OwnPrices(packaged_prices(), discounts, OCTOBER).storage(REGION, Component.TRAINING)
     assert known(storage).usd == Decimal("0.1232")
 
 
@@ -161,19 +161,19 @@ def test_a_rate_that_a_person_wrote_wins_and_names_the_learnt_one() -> None:
 
 def test_the_policy_names_the_file_of_learnt_rates(tmp_path: Path) -> None:
     """Beside the policy, wherever the command is started; a new rate is a new policy version."""
-    (tmp_path / "own-rates.json").write_text(policy_file.text_of(STORED))
+    (tmp_path / "own-rates.json").write_text(policy_file.own_rates_text(STORED))
     text = '[discounts]\nown_rates = "own-rates.json"\n'
     assert policy(tmp_path, text) == Discounts(learnt=STORED)
     before = load(tmp_path / "policy.toml").version
     newer = own_rates(RateBasis.NET, None, [replace(LEARNT, usd=Decimal("1.2"))])
-    (tmp_path / "own-rates.json").write_text(policy_file.text_of(newer))
+    (tmp_path / "own-rates.json").write_text(policy_file.own_rates_text(newer))
     assert load(tmp_path / "policy.toml").version != before
 
 
 def test_amortised_rates_are_rates_under_a_savings_plan(tmp_path: Path) -> None:
     """What a change saves then depends on the plan's use, unless the policy says otherwise."""
     amortised = own_rates(RateBasis.AMORTISED, None, [LEARNT])
-    (tmp_path / "own-rates.json").write_text(policy_file.text_of(amortised))
+    (tmp_path / "own-rates.json").write_text(policy_file.own_rates_text(amortised))
     text = '[discounts]\nown_rates = "own-rates.json"\n'
     assert policy(tmp_path, text).savings_plan is True
     assert policy(tmp_path, f"{text}savings_plan = false\n").savings_plan is False

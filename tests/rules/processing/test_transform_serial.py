@@ -117,4 +117,4 @@ def test_payloads_of_1_mb_leave_room_for_a_request_per_vcpu() -> None:
     run = transform(1, 1, instance="ml.m5.24xlarge")
     raw = [series(Metric.CPU, [12 * 96] * 60, host=f"{run.name}/1")]
     of = usage(run, *raw, types=packaged.types())
-    assert found(RULE, run, of, on=packaged.market()).fix[0].new == 96
+    assert found(RULE, run, of, on=packaged_market()).fix[0].new == 96

@@ -244,9 +244,9 @@ def test_every_advised_type_is_clear_itself() -> None:
     """At the packaged prices, on every legacy CPU type."""
     legacy = [kind for kind in packaged.types().values() if kind.legacy and not kind.gpus]
     for kind in legacy:
-        what = found(RULE, hour(kind.name), on=packaged.market())
+        what = found(RULE, hour(kind.name), on=packaged_market())
         for fix in what.fix:
-            assert outcome(RULE, hour(str(fix.new)), on=packaged.market()) == Clear()
+            assert outcome(RULE, hour(str(fix.new)), on=packaged_market()) == Clear()
     assert len(legacy) == 9
 
 

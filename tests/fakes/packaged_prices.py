@@ -1,0 +1,18 @@
+"""The packaged prices alone, at their newest rates."""
+
+from functools import cache
+
+from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices.sources import PriceBook
+from sageaudit.domain.prices.market import Market
+
+
+@cache
+def packaged_market() -> Market:
+    """Instance types and packaged prices, read once per process."""
+    return Market(packaged.types(), packaged_prices())
+
+
+def packaged_prices() -> PriceBook:
+    """The price book of the packaged tables."""
+    return PriceBook((packaged.tables(),))
