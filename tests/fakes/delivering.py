@@ -19,7 +19,7 @@ from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.routes import ChannelChoice
-from sageaudit.output.text.envelope import Notice, Payload, to_body
+from sageaudit.output.text.card import Notice, Payload, to_body
 from sageaudit.ports import Channel, Queue, SendLedger
 from sageaudit.workflows.deliver.run import DeliverDependencies
 from tests.fakes.queues import Killed

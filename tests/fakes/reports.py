@@ -21,7 +21,7 @@ from sageaudit.output.html.job import job_body, job_title
 from sageaudit.output.html.markup import Child
 from sageaudit.output.html.page import page
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.record import detail_of
+from sageaudit.workflows.audit.stored import detail_of
 from sageaudit.workflows.recordings.jobs import run_of
 from sageaudit.workflows.report import contents as report_contents
 from tests.fakes import documents

@@ -38,7 +38,7 @@ from sageaudit.errors import Malformed, SageauditError
 from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.terminal.render import render
-from sageaudit.output.text.envelope import Notice, to_body
+from sageaudit.output.text.card import Notice, to_body
 from sageaudit.settings import AuditSettings
 from tests.fakes.cards import document_card
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies

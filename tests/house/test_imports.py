@@ -42,7 +42,7 @@ ORDER = {
         *("audit", "notify", "deliver", "sweep", "check", "report", "digest"),
         *("recordings", "live", "scan", "example", "redrive", "backfill", "doctor"),
     ),
-    "output": ("text", "fixes", "terminal", "html"),
+    "output": ("text", "terminal", "html"),
     "cli": (
         *("messages", "interruption", "options", "accounts", "views", "asking", "filters"),
         *("advices", "commands", "command_folder", "main"),

@@ -20,7 +20,7 @@ from sageaudit.adapters.channels.https_post import https_post
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.routes import ChannelChoice, Service
 from sageaudit.errors import Malformed
-from sageaudit.output.text.envelope import REPEAT
+from sageaudit.output.text.card import REPEAT
 from tests.fakes.cards import document_card
 from tests.fakes.documents import document
 from tests.fakes.hostile import documents, whole_documents
