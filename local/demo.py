@@ -30,8 +30,8 @@ from sageaudit.cli.commands.demo import demo as example_command
 from sageaudit.domain.audit.record import RuleFinding, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
-from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.sweep import Period
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.page import page
 from sageaudit.output.text.amounts import of_head
@@ -39,7 +39,7 @@ from sageaudit.output.text.finding import saving
 from sageaudit.output.text.headline import account_headline
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import middle, terminal
-from sageaudit.workflows.report import contents as report_contents
+from sageaudit.workflows import report as report_contents
 
 ROOT = Path(__file__).parents[1]
 POLICY = Path(__file__).parent / "policy.toml"

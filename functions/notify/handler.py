@@ -27,16 +27,14 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from sageaudit.adapters.aws.clients import QUICK, client, new_session
+from sageaudit.adapters.aws.clients import QUICK, RESERVE_S, TimeLimit, client, new_session
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
-from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
-from sageaudit.adapters.channels.catalogue import writers
+from sageaudit.adapters.channels.services import writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
-from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
+from sageaudit.adapters.history.dynamo.keys import NOTICE_PREFIX
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoInstallation
-from sageaudit.adapters.history.dynamo.table import NOTICE_PREFIX
 from sageaudit.adapters.lambda_runtime.batch import (
     Batch,
     Handler,

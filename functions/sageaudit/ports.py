@@ -17,11 +17,10 @@ if TYPE_CHECKING:  # every command and function starts with this module, few wit
     from sageaudit.domain.audit.sums import Scope, SumRow
     from sageaudit.domain.job.job import Job
     from sageaudit.domain.job.kinds import JobKind
-    from sageaudit.domain.job.listed import Listed, Period
     from sageaudit.domain.job.ref import JobRef
     from sageaudit.domain.prices.market import Market
     from sageaudit.domain.running import WatchState
-    from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
+    from sageaudit.domain.sweep import Listed, ListOfJobs, ListState, Period, SentNote
     from sageaudit.domain.usage.measurements import Measurements
 
 T = TypeVar("T")

@@ -3,11 +3,11 @@
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.advice.month import Month
+from sageaudit.domain.advice.totals import Month
+from sageaudit.domain.alert.alert import AlertDecision
 from sageaudit.domain.alert.audit_figures import MessageAudit
-from sageaudit.domain.alert.decision import AlertDecision
-from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace

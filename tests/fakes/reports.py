@@ -14,16 +14,16 @@ from sageaudit.domain.audit.document import AuditDocument, SliceDocument
 from sageaudit.domain.audit.record import Detail, Entry
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.job.listed import Period
+from sageaudit.domain.sweep import Period
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body, job_title
 from sageaudit.output.html.markup import Child
 from sageaudit.output.html.page import page
 from sageaudit.structs import replace
+from sageaudit.workflows import report as report_contents
 from sageaudit.workflows.audit.stored import detail_of
 from sageaudit.workflows.recordings.jobs import run_of
-from sageaudit.workflows.report import contents as report_contents
 from tests.fakes import documents
 from tests.fakes.families import run_summary
 

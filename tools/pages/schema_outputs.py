@@ -5,23 +5,23 @@ from __future__ import annotations
 from sageaudit.cli.commands.prices import TypeRate
 from sageaudit.cli.views import lists
 from sageaudit.cli.views.formats import FieldKind, ListLayout
+from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,
     FixDocument,
     NotApplicableDocument,
     UnknownDocument,
 )
-from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.sums import RuleSums, Sums
-from sageaudit.domain.guides.guides import GuideDocument
+from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.reconcile.reconcile import Presence
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.queries.columns import TAG
 from sageaudit.rules.card import Threshold
 from sageaudit.workflows.check.document import CheckedFile, CheckFinding
-from sageaudit.workflows.redrive.letters import Fate, LetterKind
-from sageaudit.workflows.scan.run import Result
+from sageaudit.workflows.redrive import Fate, LetterKind
+from sageaudit.workflows.scan.lanes import Result
 from tools.pages.schema_of_types import Definitions, Schema
 
 _TEXT: Schema = {"type": "string"}

@@ -14,9 +14,7 @@ from sageaudit.adapters.history.opened import HistorySource
 from sageaudit.cli import asking, options
 from sageaudit.cli.views.formats import Field, ListLayout
 from sageaudit.domain.advice.advice import MEASURED, NOT_COMPARABLE, WITHDRAWN, Advice, State
-from sageaudit.domain.advice.digest import LOOK_BACK_DAYS
-from sageaudit.domain.advice.month import MONTH_DAYS
-from sageaudit.domain.advice.own_cost import OWN_JOB_USD, OWN_MONTH_USD
+from sageaudit.domain.advice.totals import LOOK_BACK_DAYS, MONTH_DAYS, OWN_JOB_USD, OWN_MONTH_USD
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.output.text.money import Figure, together, usd
 from sageaudit.queries.advices import advices

@@ -14,11 +14,10 @@ from decimal import Decimal
 from msgspec import Struct
 
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.bill.billed_time import billed_seconds
-from sageaudit.domain.job.failure import LIMIT_REACHED
+from sageaudit.domain.bill.bill import billed_seconds
+from sageaudit.domain.job.course import LIMIT_REACHED, is_work
 from sageaudit.domain.job.job import Job, Phase
-from sageaudit.domain.job.phases import is_work
-from sageaudit.domain.policy.watch import Watching
+from sageaudit.domain.policy.scope import Watching
 from sageaudit.domain.usage.edges import still_tail, up_to_last_points, works_in_earnest
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace

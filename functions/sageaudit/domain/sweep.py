@@ -13,11 +13,10 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
-from sageaudit.domain.job.event import SWEEP_SOURCE
 from sageaudit.domain.job.job import FINISHED
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import LONGEST_LIFE, Listed
-from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.ref import SWEEP_SOURCE, JobRef
+from sageaudit.domain.sweep import LONGEST_LIFE, Listed
 from sageaudit.structs import replace
 
 LOOK_BACK = timedelta(hours=24)

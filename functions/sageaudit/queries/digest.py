@@ -7,8 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
 from sageaudit.domain.advice.advice import MOST_RUNS, Advice, Decision, dearest_first
-from sageaudit.domain.advice.digest import LOOK_BACK_DAYS, Digest
-from sageaudit.domain.advice.month import month_of
+from sageaudit.domain.advice.totals import LOOK_BACK_DAYS, Digest, month_of
 from sageaudit.domain.alert.alert import Alert, group_key
 from sageaudit.domain.audit.sums import ChangedFamily
 from sageaudit.domain.job.kinds import JobKind
@@ -19,8 +18,8 @@ from sageaudit.queries.by import sums_of
 from sageaudit.queries.changes import changed_families, changes, covers_before, window_before
 from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists
-from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.question import Question
+from sageaudit.queries.window import ONE_DAY, window_of
 from sageaudit.structs import replace
 
 

@@ -15,7 +15,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.job.family import shared_name
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Period
+from sageaudit.domain.sweep import Period
 from sageaudit.ports import History
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import Window

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import fields
 
-from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.record import RunIndex
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Severity

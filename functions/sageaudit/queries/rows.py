@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.audit.record import NOT_NAMED, RuleFinding
-from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums
 from sageaudit.domain.bill.finding import Bucket

@@ -11,12 +11,12 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.audit.ranking import ranked_rules
-from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums, added
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.domain.reconcile.audited_lines import unit_of
+from sageaudit.domain.reconcile.lines import unit_of
 from sageaudit.queries.columns import SUMMED, Column
 from sageaudit.queries.question import Sort
 from sageaudit.structs import replace

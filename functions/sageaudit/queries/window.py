@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from msgspec import Struct
 
-from sageaudit.domain.job.listed import Period
+from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage
 
 _DAYS_AGO = re.compile(r"(\d{1,4})d\Z", re.ASCII)

@@ -28,7 +28,7 @@ from decimal import Decimal
 from functools import partial
 from typing import TypedDict, Unpack
 
-from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.change import (
     Change,
@@ -60,7 +60,7 @@ from sageaudit.domain.job.kinds import COUNT_PATHS, IMAGE_PATHS, TYPE_PATHS, VOL
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.job.settings import RUN_LIMIT, path_of
 from sageaudit.domain.request.forecast import Basis
-from sageaudit.domain.request.values import NotKnown
+from sageaudit.domain.request.request import NotKnown
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, TypeUse
 from sageaudit.domain.usage.series import mean, pairs, percentile
 from sageaudit.rules.card import (

@@ -18,14 +18,11 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from sageaudit.domain.audit.like_runs import dearer_steps, family_types, tried_types
+from sageaudit.domain.audit.family_runs import dearer_steps, family_types, tried_types
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.bill import Bill
-from sageaudit.domain.bill.family_type import RECENT_RUNS, smallest_types
 from sageaudit.domain.bill.finding import Outcome, RuleName, Severity
-from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, Resizes
-from sageaudit.domain.bill.tried_types import DearerStep, FamilyTypes
 from sageaudit.domain.job.job import Job, duration_min
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Tuning
@@ -33,13 +30,16 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.request.forecast import Basis, Cost
 from sageaudit.domain.request.request import Request
+from sageaudit.domain.resize.candidate import DearerStep, FamilyTypes
+from sageaudit.domain.resize.resize import HEADROOM_PERCENT, Resize, Resizes
+from sageaudit.domain.resize.type_choice import RECENT_RUNS, smallest_types
+from sageaudit.domain.usage.judged_use import PooledRuns
 from sageaudit.domain.usage.measurements import (
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,
     Measurements,
     Metric,
 )
-from sageaudit.domain.usage.pooled_runs import PooledRuns
 
 
 class Threshold(Struct, frozen=True):

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
-from sageaudit.domain.audit.judgement import NOT_FINISHED, UNLIKE_FAMILY
+from sageaudit.domain.audit.audit import NOT_FINISHED, UNLIKE_FAMILY
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, RuleName, Unknown
+from sageaudit.domain.usage.judged_use import PooledRuns
 from sageaudit.domain.usage.measurements import (
     GAP_LONG,
     MIN_POINTS,
@@ -17,7 +18,6 @@ from sageaudit.domain.usage.measurements import (
     Measurements,
     Metric,
 )
-from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.rules.card import (
     AccountCase,
     Case,

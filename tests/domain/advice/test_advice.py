@@ -15,7 +15,7 @@ from sageaudit.domain.advice.advice import (
     advices_of,
     known_sum,
 )
-from sageaudit.domain.audit.advised import Advised
+from sageaudit.domain.audit.finding_document import Advised
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
 from tests.fakes.advised import Story, head, rows

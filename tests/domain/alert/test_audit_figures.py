@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.alert.alert import AlertFigures
 from sageaudit.domain.alert.audit_figures import (
+    AlertFigures,
     MessageAudit,
     advised_in,
     counted_findings,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.domain.alert.decision import News
+from sageaudit.domain.alert.alert import News
 from tests.fakes.advised import Story, rows
 
 PAGE = Path(__file__).parents[3] / "docs" / "message-rule.md"

@@ -10,9 +10,8 @@ from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.audit.audit import Audit, unaudited
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.audit.finding_document import finding_document, read_finding, stands
-from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.ref import JobEnded, JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset

@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.audit import Audit, Judged
 from sageaudit.domain.audit.document import AuditDocument, document
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.job.course import so_far
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import WarmPool
-from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing

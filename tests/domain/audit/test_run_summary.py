@@ -4,8 +4,8 @@ from decimal import Decimal
 
 from msgspec.structs import fields
 
-from sageaudit.domain.audit.advised import advised_by, value_text
-from sageaudit.domain.audit.run_summary import summary_of_run
+from sageaudit.domain.audit.family_runs import summary_of_run
+from sageaudit.domain.audit.finding_document import advised_by, value_text
 from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary
 from tests.fakes import recorded
 from tests.fakes.jobs import ran

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.bill_document import BillDocument
-from sageaudit.domain.audit.spend_qualifier import (
+from sageaudit.domain.audit.bill_document import (
+    BillDocument,
     SpendQualifier,
     qualifier_of_bill,
     qualifier_of_change,

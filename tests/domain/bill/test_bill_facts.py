@@ -17,7 +17,7 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
+from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, own_rates
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules import catalogue

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from sageaudit.domain.bill.billed_job import early_stopping_refused, refused, spot_refused
 from sageaudit.domain.bill.change import CutPhase, SetPurchase, SetType
-from sageaudit.domain.bill.compatibility import early_stopping_refused, refused, spot_refused
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.parts import WarmPool
 from sageaudit.structs import replace

@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import VALUE_ESTIMATED, facts
-from sageaudit.domain.bill.candidate import Candidate
+from sageaudit.domain.bill.billed_job import marked
 from sageaudit.domain.bill.change import CutPhase, SetType
-from sageaudit.domain.bill.compatibility import marked
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName
-from sageaudit.domain.bill.resize import Resize, resize
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.policy.discounts import Discounts, own
 from sageaudit.domain.prices.market import Market, Rate, comparable
+from sageaudit.domain.resize.candidate import Candidate
+from sageaudit.domain.resize.resize import Resize, resize
 from sageaudit.structs import replace
 from tests.fakes.any_input import likely_jobs
 from tests.fakes.jobs import HOURLY_USD, TYPES, FixedPrices, flat, guessed, known, market, ran

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.bill.family_type import for_family
+from sageaudit.domain.resize.type_choice import for_family
 from sageaudit.structs import replace
 from tests.domain.bill.test_resize import ALMOST_NONE, CPU, TYPES, tried
 

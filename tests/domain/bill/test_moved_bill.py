@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.bill.bill import Bill, bill
-from sageaudit.domain.bill.billed_job import BilledJob
+from sageaudit.domain.bill.billed_job import BilledJob, MovedBill
 from sageaudit.domain.bill.change import SetType
-from sageaudit.domain.bill.moved_bill import MovedBill
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.prices.market import Market

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.bill.candidate import Constraint, Duration, TypeRefusal
-from sageaudit.domain.bill.fit import unlike
-from sageaudit.domain.bill.moved_run import MOST_TIMES_AS_LONG, MovedRun
 from sageaudit.domain.job.hints import DISTRIBUTIONS
 from sageaudit.domain.job.job import Hints
-from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio, Precision
-from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.prices.market import GpuPeaks, GpuRatio, InstanceType, Precision
+from sageaudit.domain.resize.candidate import MOST_TIMES_AS_LONG, Constraint, Duration, TypeRefusal
+from sageaudit.domain.resize.fit import unlike
+from sageaudit.domain.resize.moved_run import MovedRun
 from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.structs import replace

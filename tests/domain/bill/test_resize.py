@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.bill.candidate import Candidate, Constraint
-from sageaudit.domain.bill.resize import Resize, impossible, resize
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
-from sageaudit.domain.prices.gpu import GpuRatio, Precision
-from sageaudit.domain.prices.market import InstanceType, Market
+from sageaudit.domain.prices.market import GpuRatio, InstanceType, Market, Precision
+from sageaudit.domain.resize.candidate import Candidate, Constraint
+from sageaudit.domain.resize.resize import Resize, impossible, resize
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
 from tests.fakes.jobs import (

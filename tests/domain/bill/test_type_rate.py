@@ -2,9 +2,9 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.bill.type_rate import cluster_usd_per_hour, share_beside_cpu_type
 from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.resize.type_choice import cluster_usd_per_hour, share_beside_cpu_type
 from tests.fakes.jobs import FixedPrices, gpu_type, instance_type, job, known, market
 
 DEAR = gpu_type("ml.p4d.24xlarge", 96, 1152, 8, "A100")

@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.domain.bill.type_vetoes import (
+from sageaudit.domain.job.job import Hints, InstanceGroup, Job
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import DataSource, InputChannel
+from sageaudit.domain.resize.type_vetoes import (
     has_bf16,
     has_tensor_cores,
     not_documented,
     to_check,
     type_refused,
 )
-from sageaudit.domain.job.job import Hints, InstanceGroup, Job
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.structs import replace
 from tests.fakes.jobs import job
 

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from sageaudit.domain.guides.guides import Guide, chosen, load
-from sageaudit.domain.guides.traits import TRAITS, Traits, TraitValue
+from sageaudit.domain.guides import TRAITS, Guide, Traits, TraitValue, chosen, load
 from sageaudit.domain.job.hints import DISTRIBUTIONS
 
 ROWS = load()

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.run_summary import summary_of_run
+from sageaudit.domain.audit.family_runs import summary_of_run
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.guides.traits import RULES_READ, TRAITS, TraitValue, of_audit, of_request
-from sageaudit.domain.job.failure import reason_class
+from sageaudit.domain.guides import RULES_READ, TRAITS, TraitValue, of_audit, of_request
+from sageaudit.domain.job.course import reason_class
 from sageaudit.domain.job.job import Hints, Job, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel, WarmPool
 from sageaudit.rules.catalogue import load

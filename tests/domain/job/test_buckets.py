@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.job.buckets import bucket_of, data_pinned
+from sageaudit.domain.job.addresses import bucket_of, data_pinned
 
 NO_BUCKETS = """
 s3:// s3:///key s3://ab/key s3://Old_Style/key s3://10.0.0.1/key file:///opt/ml/model

@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.job.event import JobEnded, described_run, job_ended, same_run
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import JobRef, partition_of
+from sageaudit.domain.job.ref import (
+    JobEnded,
+    JobRef,
+    described_run,
+    job_ended,
+    partition_of,
+    same_run,
+)
 from sageaudit.errors import Malformed, RejectedEvent
 from sageaudit.structs import replace
 from tests.fakes.jobs import training_answer

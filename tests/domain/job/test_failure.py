@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.finding import NotApplicable, Unknown
-from sageaudit.domain.job.failure import kept, limit_hit, reason_class
+from sageaudit.domain.job.course import kept, limit_hit, reason_class
 from sageaudit.domain.job.job import Job, Parent
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.limits.failures import not_lost

@@ -3,8 +3,9 @@ import re
 
 import pytest
 
+from sageaudit.domain.job.addresses import repository
 from sageaudit.domain.job.describe import parse
-from sageaudit.domain.job.family import family, fingerprint, repository, stem
+from sageaudit.domain.job.family import family, fingerprint, stem
 from sageaudit.domain.job.job import InstanceGroup, Parent
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import job, training_answer

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.describe import keep, parse
 from sageaudit.domain.job.hints import of_answer
 from sageaudit.domain.job.job import Hints, Job
-from sageaudit.domain.job.kept import keep
 from sageaudit.errors import Malformed
 from tests.fakes.jobs import training_answer
 

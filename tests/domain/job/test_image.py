@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.job.image import Version, builtin_algorithm, cuda, pytorch, tag
+from sageaudit.domain.job.addresses import Version, builtin_algorithm, cuda, pytorch, tag
 
 DLC = "763104351884.dkr.ecr.us-east-1.amazonaws.com/"
 

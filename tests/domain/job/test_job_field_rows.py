@@ -15,9 +15,9 @@ from msgspec.structs import fields
 
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.fields import DERIVED, KeptAs, Paths
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.job_fields import ROWS, Row
-from sageaudit.domain.job.kept_fields import DERIVED, KeptAs, Paths
 from sageaudit.domain.job.kinds import JobKind
 
 NOT_IN_ANSWERS = {

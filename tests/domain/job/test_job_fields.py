@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.describe import keep, parse
 from sageaudit.domain.job.family import family
+from sageaudit.domain.job.fields import KeptAs, Shape
 from sageaudit.domain.job.job import InstanceGroup, Job, Parent, Purchase
 from sageaudit.domain.job.job_fields import FIELDS
-from sageaudit.domain.job.kept import keep
-from sageaudit.domain.job.kept_fields import KeptAs, Shape
 from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.job.parts import (
     DataSource,

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.aws.clients import api_model
-from sageaudit.domain.job.buckets import data_pinned
-from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.addresses import data_pinned
+from sageaudit.domain.job.describe import STATES, TAGS, keep, kept_tags, parse
+from sageaudit.domain.job.fields import KeptAs, Shape
 from sageaudit.domain.job.job_fields import FIELDS
-from sageaudit.domain.job.kept import STATES, TAGS, keep, kept_tags
-from sageaudit.domain.job.kept_fields import KeptAs, Shape
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.policy.exemption import TAG as EXEMPTION
-from sageaudit.domain.policy.policy import Policy, RuleChoices, Section
+from sageaudit.domain.policy.policy import TAG as EXEMPTION
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.rule_choices import RuleChoices, Section
 from sageaudit.errors import Malformed
 from sageaudit.rules.purchase.spot_not_used import DEADLINE_TAG
 from tests.fakes.jobs import training_answer

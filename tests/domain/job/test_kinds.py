@@ -15,7 +15,6 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.commands.prices import COMPONENTS
 from sageaudit.domain.job import describe
-from sageaudit.domain.job.event import TERMINAL, job_ended
 from sageaudit.domain.job.kinds import (
     BILLED_KINDS,
     COUNT_PATHS,
@@ -24,6 +23,7 @@ from sageaudit.domain.job.kinds import (
     Component,
     JobKind,
 )
+from sageaudit.domain.job.ref import TERMINAL, job_ended
 from sageaudit.domain.prices.price_list import ROLES
 from tests.fakes.request import known
 from tests.infra.reading import one, statements

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.job.phases import from_transitions, work_phase
+from sageaudit.domain.job.course import from_transitions, work_phase
 from tests.fakes.jobs import job, phases, transition
 
 Step = tuple[str, str] | tuple[str, str, str]

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.aws.clients import api_model
-from sageaudit.domain.job.describe import parse
-from sageaudit.domain.job.kept import keep
+from sageaudit.domain.job.describe import keep, parse
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.settings import SETTINGS, path_of
 from sageaudit.domain.request.request import CREATE, TRIAL_SHAPE

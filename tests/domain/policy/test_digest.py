@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sageaudit.domain.policy.digest import DAYS, DigestTimes, parse
+from sageaudit.domain.policy.scope import DAYS, DigestTimes, parse
 from sageaudit.domain.policy.table_reader import TableReader
 from sageaudit.errors import BadPolicy
 

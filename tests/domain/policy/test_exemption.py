@@ -3,8 +3,8 @@ from datetime import date
 import pytest
 
 from sageaudit.domain.bill.finding import Exemption, RuleName
-from sageaudit.domain.policy.exemption import exemptions
-from sageaudit.domain.policy.policy import FamilyExemption, Policy
+from sageaudit.domain.policy.policy import Policy, exemptions
+from sageaudit.domain.policy.rule_choices import FamilyExemption
 
 TODAY = date(2026, 11, 20)
 RULES = ("gpu-underused", "spot-not-used")

@@ -6,8 +6,8 @@ import pytest
 
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.parts import Direction
-from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy, parse
+from sageaudit.domain.policy.scope import Members
 from sageaudit.errors import BadPolicy
 
 RULES = {

@@ -3,7 +3,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.job.kept import TagNames
+from sageaudit.domain.job.describe import TagNames
 from sageaudit.domain.policy.policy import Policy, parse
 from sageaudit.errors import BadPolicy
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from sageaudit.domain.policy.scope import Watching, parse
 from sageaudit.domain.policy.table_reader import TableReader
-from sageaudit.domain.policy.watch import Watching, parse
 from sageaudit.errors import BadPolicy
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.domain.prices.gpu import (
+from sageaudit.domain.prices.market import (
     UNKNOWN_PRECISION,
     GpuRatio,
     Precision,

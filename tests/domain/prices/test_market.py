@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.resize import resize
 from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.policy.discounts import Discounts, own
+from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, own_rates
 from sageaudit.domain.prices.market import Era, Market, Rate, comparable
-from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
+from sageaudit.domain.resize.resize import resize
 from sageaudit.structs import replace
 from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, guessed, known, ran
 

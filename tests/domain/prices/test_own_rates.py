@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.known_prices import OwnRate, OwnRates, RateBasis, merged, own_rates
 from sageaudit.domain.prices.market import Rate
-from sageaudit.domain.prices.own_rates import OwnRate, OwnRates, RateBasis, merged, own_rates
 from sageaudit.structs import replace
 from tests.fakes.jobs import known
 

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from sageaudit.domain.privacy.token_shapes import REDACTED, is_name, is_tag, name, redact
+from sageaudit.domain.token_shapes import REDACTED, is_name, is_tag, name, redact
 
 # Put together here so that no scanner takes this file for a leak.
 _MIXED = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ"

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.reconcile.audited_lines import AuditedLine
 from sageaudit.domain.reconcile.coverage import Coverage, coverage
-from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
-from sageaudit.domain.reconcile.usage_type import parsed
+from sageaudit.domain.reconcile.lines import AuditedLine, AwsLine, AwsSpend, parsed
 
 pytestmark = pytest.mark.money
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.own_rates import OwnRate, RateBasis
+from sageaudit.domain.prices.known_prices import OwnRate, RateBasis
 from sageaudit.domain.reconcile.learning import Learnt, NotLearnt, learn
-from sageaudit.domain.reconcile.spend import PaidReport, PaidUsage
+from sageaudit.domain.reconcile.lines import PaidReport, PaidUsage
 from sageaudit.errors import BadUsage
 from sageaudit.structs import replace
 

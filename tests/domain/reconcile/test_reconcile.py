@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.reconcile.audited_lines import AuditedLine, AuditedMonth, lines_of
+from sageaudit.domain.reconcile.lines import (
+    JOBS,
+    MANAGED_SPOT,
+    AuditedLine,
+    AuditedMonth,
+    AwsLine,
+    AwsSpend,
+    Usage,
+    lines_of,
+    of_job,
+    parsed,
+)
 from sageaudit.domain.reconcile.reconcile import (
     Presence,
     Reconciliation,
@@ -16,8 +27,6 @@ from sageaudit.domain.reconcile.reconcile import (
     percent,
     reconcile,
 )
-from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
-from sageaudit.domain.reconcile.usage_type import JOBS, MANAGED_SPOT, Usage, of_job, parsed
 from sageaudit.structs import replace
 from tests.fakes.documents import document, job, line
 

@@ -3,7 +3,7 @@ from typing import Any, cast
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.advice import ignored
+from sageaudit.domain.request.forecast import ignored
 from sageaudit.domain.request.request import CREATE, Request
 from tests.fakes import documents
 from tests.fakes.families import earlier_run

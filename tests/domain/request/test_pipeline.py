@@ -1,8 +1,8 @@
 from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.pipeline import of_definition
-from sageaudit.domain.request.values import NotKnown
+from sageaudit.domain.request.request import NotKnown
+from sageaudit.domain.request.sources import of_definition
 
 PARAMETERS = [
     {"Name": "Type", "Type": "String", "DefaultValue": "ml.m5.xlarge"},

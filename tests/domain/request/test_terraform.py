@@ -5,9 +5,8 @@ import pytest
 
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.request import FoundRequests
-from sageaudit.domain.request.terraform import of_plan
-from sageaudit.domain.request.values import NotKnown
+from sageaudit.domain.request.request import FoundRequests, NotKnown
+from sageaudit.domain.request.sources import of_plan
 from sageaudit.errors import Malformed
 
 TRAINING = "aws_sagemaker_training_job"

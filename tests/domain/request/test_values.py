@@ -1,6 +1,6 @@
 import pytest
 
-from sageaudit.domain.request.values import (
+from sageaudit.domain.request.request import (
     NotKnown,
     matches,
     path_text,

@@ -1,6 +1,5 @@
 import pytest
 
-from sageaudit.domain.usage.activity import cpu_works, gpu_works
 from sageaudit.domain.usage.edges import (
     HostEnd,
     at_work,
@@ -10,6 +9,7 @@ from sageaudit.domain.usage.edges import (
     idle_tail,
 )
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.domain.usage.series import cpu_works, gpu_works
 from sageaudit.structs import replace
 from tests.fakes.jobs import Points, ran, series, usage
 

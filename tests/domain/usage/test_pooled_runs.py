@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sageaudit.domain.usage.judged_use import ENOUGH_MINUTES, pooled, short_use, use_digest
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.pooled_runs import ENOUGH_MINUTES, pooled, short_use, use_digest
 from tests.fakes.jobs import flat, job, ran, series, usage
 
 

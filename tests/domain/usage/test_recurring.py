@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.recurring import recurring_standstills
+from sageaudit.domain.usage.pauses import recurring_standstills
 from tests.fakes.jobs import ran, series, usage
 
 Part = tuple[str, int]

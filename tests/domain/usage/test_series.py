@@ -6,15 +6,19 @@ from itertools import groupby
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sageaudit.domain.usage.activity import GAP_S, any_of, gpu_works, states, together
 from sageaudit.domain.usage.measure import _normal, _normal_all
 from sageaudit.domain.usage.series import (
+    GAP_S,
     Series,
+    any_of,
+    gpu_works,
     mean_of_hosts,
     pairs,
     percentile,
     percentile_of_busiest,
     pick_all,
+    states,
+    together,
 )
 
 PERCENT = st.floats(0, 100) | st.sampled_from((0.0, 50.0, 100.0))

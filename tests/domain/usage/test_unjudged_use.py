@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.usage.judged_use import unjudged_use
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from sageaudit.domain.usage.unjudged_use import unjudged_use
 from sageaudit.structs import replace
 from tests.fakes.jobs import START, TYPES, Points, flat, ran, series, usage
 

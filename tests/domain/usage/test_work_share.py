@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
+from sageaudit.domain.bill.idle_capacity import Unit, devices, idle_causes, worked_share
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric, Missing
-from sageaudit.domain.usage.work_share import Unit, devices, idle_causes, worked_share
 from tests.fakes.jobs import flat, job, phases, ran, series, usage
 
 GPUS = "ml.g4dn.12xlarge"

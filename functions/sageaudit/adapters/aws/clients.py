@@ -31,8 +31,8 @@ from botocore.exceptions import (
 from botocore.loaders import Loader
 from botocore.parsers import ResponseParserError
 
-from sageaudit.domain.privacy.token_shapes import redact
 from sageaudit.domain.request.validity import ApiModel
+from sageaudit.domain.token_shapes import redact
 from sageaudit.errors import (
     UNREADABLE,
     AccessDenied,

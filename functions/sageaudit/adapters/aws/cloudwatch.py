@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from sageaudit.adapters.aws.clients import aws_errors, parsing, part_of, text_in
+from sageaudit.domain.job.course import work_windows
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobMetrics
-from sageaudit.domain.job.phases import work_windows
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measure import disk_is_judged, measure
 from sageaudit.domain.usage.measurements import (

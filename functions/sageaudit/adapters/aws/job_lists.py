@@ -16,9 +16,8 @@ from weakref import WeakSet
 from sageaudit.adapters.aws.clients import aws_errors, parsing, part_of
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.sweep import ListOfJobs
+from sageaudit.domain.sweep import Listed, ListOfJobs, Period
 from sageaudit.errors import Malformed, RejectedEvent, Unavailable
 
 CLI_PERMISSIONS = tuple(f"sagemaker:{kind.row.list_call}" for kind in JobKind)

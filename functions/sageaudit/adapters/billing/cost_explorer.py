@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.adapters.aws.clients import aws_errors
-from sageaudit.domain.reconcile.spend import USAGE_TYPES, AwsLine, AwsSpend
+from sageaudit.domain.reconcile.lines import USAGE_TYPES, AwsLine, AwsSpend
 from sageaudit.errors import Malformed, Unavailable
 
 CLI_PERMISSIONS = ("ce:GetCostAndUsage",)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.billing.report_lines import ReportLines, report_lines
-from sageaudit.domain.prices.own_rates import RateBasis
-from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded, PaidReport, PaidUsage
+from sageaudit.domain.prices.known_prices import RateBasis
+from sageaudit.domain.reconcile.lines import AwsLine, AwsSpend, Excluded, PaidReport, PaidUsage
 from sageaudit.errors import BadUsage
 from sageaudit.structs import replace
 

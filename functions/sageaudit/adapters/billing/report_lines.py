@@ -22,7 +22,7 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.adapters.files.duckdb_engine import duckdb_connection, duckdb_errors
-from sageaudit.domain.reconcile.spend import USAGE_TYPES
+from sageaudit.domain.reconcile.lines import USAGE_TYPES
 from sageaudit.errors import BadUsage
 
 _COLUMNS = {

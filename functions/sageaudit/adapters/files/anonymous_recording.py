@@ -12,12 +12,12 @@ from datetime import date
 from typing import Any
 
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
+from sageaudit.domain.job.describe import TAG_NOT_SET, TAG_SET, TAGS, keep
+from sageaudit.domain.job.fields import DERIVED, UNKNOWN, KeptAs, walked
 from sageaudit.domain.job.job_fields import FIELDS
-from sageaudit.domain.job.kept import TAG_NOT_SET, TAG_SET, TAGS, keep
-from sageaudit.domain.job.kept_fields import DERIVED, UNKNOWN, KeptAs, walked
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
-from sageaudit.domain.policy.exemption import TAG as EXEMPTION
+from sageaudit.domain.policy.policy import TAG as EXEMPTION
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import DENIED
 

@@ -11,7 +11,7 @@ from typing import Any
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.ref import REGION
-from sageaudit.domain.prices.own_rates import (
+from sageaudit.domain.prices.known_prices import (
     HIGHEST_USD,
     TYPE,
     OwnRate,

@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.files.other_forms import other_form, other_form_of
-from sageaudit.domain.request.values import Path as Place
+from sageaudit.adapters.files.local_files import other_form, other_form_of
+from sageaudit.domain.request.request import Path as Place
 from sageaudit.errors import BadUsage
 
 STDIN = "-"

@@ -8,21 +8,19 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from sageaudit.adapters.files.exact_json import whole_text
-from sageaudit.adapters.history.moments import as_utc, read_moment
-from sageaudit.adapters.history.sort_keys import LONGEST_TEXT
+from sageaudit.adapters.history.codec import LONGEST_TEXT, as_utc, read_moment
 from sageaudit.domain.alert.audit_figures import advised_in
-from sageaudit.domain.audit.bill_document import BillDocument
+from sageaudit.domain.audit.audit import Judged
+from sageaudit.domain.audit.bill_document import BillDocument, lower_gaps, qualifier_of_bill
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, most_usd, stands
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import NOT_NAMED, Entry, FindingRow, RuleFinding
-from sageaudit.domain.audit.spend_qualifier import lower_gaps, qualifier_of_bill
 from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary, JobKey, run_stamp
 from sageaudit.domain.audit.sums import storable_usd, sums_of
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import seconds_between, whole_sum
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.reconcile.audited_lines import lines_of, usage_type_of
+from sageaudit.domain.reconcile.lines import lines_of, usage_type_of
 from sageaudit.output.text.finding import fix_text
 from sageaudit.structs import replace
 

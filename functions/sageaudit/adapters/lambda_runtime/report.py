@@ -10,7 +10,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from sageaudit.domain.privacy.token_shapes import redact
+from sageaudit.domain.token_shapes import redact
 from sageaudit.output.text import untrusted
 
 REQUEST_ID = "function_request_id"

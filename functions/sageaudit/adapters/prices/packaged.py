@@ -15,11 +15,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.prices.price_book import PriceBook
+from sageaudit.adapters.prices.sources import PriceBook
 from sageaudit.domain.job.kinds import Component, JobKind
-from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio, Precision
 from sageaudit.domain.prices.known_prices import KnownRate, Quote
-from sageaudit.domain.prices.market import InstanceType, Market, Rate
+from sageaudit.domain.prices.market import GpuPeaks, GpuRatio, InstanceType, Market, Precision, Rate
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
 
 HOURLY = "hourly_prices.json"

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from sageaudit.cli import asking, options
 from sageaudit.cli.asking import HistoryOptions
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.finding_document import finding_document, other_outcomes
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import NOT_NAMED
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy

@@ -15,10 +15,10 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json, say, shown
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.guides.guides import GuideDocument
+from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording
@@ -93,7 +93,7 @@ def audit(
         audits = audit_recordings(recordings, policy, opened, lasts=lasts)
         tasks = [partial(_recorded, audits) for _ in recordings]
         if jobs:
-            from sageaudit.workflows.live import run as live  # noqa: PLC0415 - it needs boto3
+            from sageaudit.workflows import live  # noqa: PLC0415 - it needs boto3
 
             account = live.Account(profile, region, opened, lasts=lasts, warn=say)
             tasks += [partial(account.audit, job, kind, policy) for job in jobs]

@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
+from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.aws.clients import api_model
-from sageaudit.adapters.aws.session import open_session
 from sageaudit.adapters.files import request_file
 from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.adapters.prices import sources
@@ -27,9 +27,8 @@ from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.forecast import Cost
 from sageaudit.domain.request.recognise import Form, recognise, refuse
-from sageaudit.domain.request.request import Request
+from sageaudit.domain.request.request import Request, path_text
 from sageaudit.domain.request.validity import Problem
-from sageaudit.domain.request.values import path_text
 from sageaudit.errors import BadUsage, HistoryFileError, Malformed, NoHistory
 from sageaudit.exits import Exit, gravest
 from sageaudit.output.terminal.layout import console_for
@@ -38,9 +37,9 @@ from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.family import runs_of
 from sageaudit.workflows.audit.whole_audit import whole_audit
-from sageaudit.workflows.check import run as checking
+from sageaudit.workflows.check import request as checking
 from sageaudit.workflows.check.document import CheckedFile, document
-from sageaudit.workflows.check.run import Checked, FamilyHistory, PlannedJob
+from sageaudit.workflows.check.request import Checked, FamilyHistory, PlannedJob
 
 _EPILOG = """\b
 Examples:

@@ -12,11 +12,10 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
+from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.aws.session import open_session
-from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.adapters.channels.channel import Connections
-from sageaudit.adapters.channels.https_post import https_post
+from sageaudit.adapters.channels.services import SERVICES, https_post
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
@@ -28,9 +27,9 @@ from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
 from sageaudit.domain.alert.rule import LOOK_BACK
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelChoice, Destination, Service
+from sageaudit.domain.policy.scope import DigestTimes
 from sageaudit.errors import BadRecording, BadUsage, JobNotFound
 from sageaudit.output.text import teams
 from sageaudit.output.text.card import MessageCard
@@ -40,9 +39,9 @@ from sageaudit.output.text.envelope import Payload
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import time_of
 from sageaudit.ports import History
-from sageaudit.queries.lookup import Wanted, find
+from sageaudit.queries.names import Wanted, find
+from sageaudit.workflows import digest as weekly
 from sageaudit.workflows.audit.whole_audit import whole_audit
-from sageaudit.workflows.digest import run as weekly
 from sageaudit.workflows.notify import run as notifying
 from sageaudit.workflows.notify.notification import Notification, NotifyDependencies
 from sageaudit.workflows.recordings.run import audit_recordings

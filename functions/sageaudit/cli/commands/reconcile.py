@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sageaudit.adapters.aws.session import identity, open_session
+from sageaudit.adapters.aws.accounts import identity, open_session
 from sageaudit.adapters.billing import cost_report
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
@@ -15,9 +15,9 @@ from sageaudit.cli.messages import say
 from sageaudit.cli.views import reconciliation
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import FINISHED
-from sageaudit.domain.job.listed import Period
-from sageaudit.domain.reconcile.audited_lines import AuditedMonth, lines_of
+from sageaudit.domain.reconcile.lines import AuditedMonth, lines_of
 from sageaudit.domain.reconcile.reconcile import reconcile as compare
+from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
 from sageaudit.queries.lists import heads_of_period

@@ -19,7 +19,7 @@ from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
-from sageaudit.queries.lookup import Wanted, find
+from sageaudit.queries.names import Wanted, find
 from sageaudit.workflows.audit.guides import read_guides
 from sageaudit.workflows.audit.whole_audit import whole_audit
 

@@ -14,10 +14,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.messages import say
 from sageaudit.domain.audit.finding_document import rounded
-from sageaudit.domain.bill.bill import Bill, bill
-from sageaudit.domain.bill.billed_time import billed_seconds
-from sageaudit.domain.bill.candidate import Candidate
-from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, impossible, resize
+from sageaudit.domain.bill.bill import Bill, bill, billed_seconds
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import rollup_of
@@ -25,11 +22,13 @@ from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.known_prices import day_of
+from sageaudit.domain.resize.candidate import Candidate
+from sageaudit.domain.resize.resize import HEADROOM_PERCENT, Resize, impossible, resize
 from sageaudit.domain.usage.demand import Need
 from sageaudit.errors import BadRecording, BadUsage, Malformed
 from sageaudit.output.terminal import candidates
 from sageaudit.structs import replace
-from sageaudit.workflows.live import run as live
+from sageaudit.workflows import live
 from sageaudit.workflows.recordings.jobs import Run, run_of
 
 _HOUR_S = Decimal(3600)

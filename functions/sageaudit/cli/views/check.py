@@ -14,7 +14,7 @@ from rich.text import Text
 
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.finding import Bucket, Severity
-from sageaudit.domain.guides.guides import GuideDocument
+from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.request.forecast import Basis
 from sageaudit.output.text.guides import GUIDES_TITLE, NO_GUIDES

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from sageaudit.cli.views.formats import Field, FieldKind, ListLayout, tag_field
-from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.record import FindingRow
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums

@@ -15,8 +15,8 @@ from rich.text import Text
 from sageaudit.domain.audit.finding_document import rounded
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.price_list import spot_note
+from sageaudit.domain.reconcile.lines import JOBS
 from sageaudit.domain.reconcile.reconcile import Presence, Reconciliation, Side, UsageRow, percent
-from sageaudit.domain.reconcile.usage_type import JOBS
 from sageaudit.output.terminal.layout import plain_table, signed_percent
 from sageaudit.output.text.money import about, usd
 from sageaudit.output.text.untrusted import middle, terminal

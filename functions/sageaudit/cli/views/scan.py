@@ -16,13 +16,13 @@ from rich.text import Text
 
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Period
+from sageaudit.domain.sweep import Period
 from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line, plain_table
 from sageaudit.output.text.amounts import TITLES, of_sums
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
-from sageaudit.workflows.scan.run import Lane, Result
+from sageaudit.workflows.scan.lanes import Lane, Result
 from sageaudit.workflows.scan.tally import AccountStatus, ScanCost, ScanTally, usd_of
 
 _LINE_EVERY_S = 10.0

@@ -19,14 +19,16 @@ from decimal import Decimal
 from msgspec import Struct
 
 from sageaudit.domain.advice.comparison import (
+    CLOSED_AFTER,
     Comparison,
     Effect,
+    amount_of,
     compared,
+    episodes_of,
     mended_otherwise,
     started_at,
 )
-from sageaudit.domain.advice.episodes import CLOSED_AFTER, amount_of, episodes_of
-from sageaudit.domain.audit.advised import Advised, Worth
+from sageaudit.domain.audit.finding_document import Advised, Worth
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.structs import replace

@@ -13,8 +13,8 @@ from statistics import median
 
 from msgspec import Struct
 
-from sageaudit.domain.audit.advised import Advised
-from sageaudit.domain.audit.like_runs import newest_level
+from sageaudit.domain.audit.family_runs import newest_level
+from sageaudit.domain.audit.finding_document import Advised
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace

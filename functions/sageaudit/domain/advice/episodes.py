@@ -9,7 +9,7 @@ from decimal import Decimal
 from msgspec import Struct, field
 
 from sageaudit.domain.advice.comparison import COMPARED
-from sageaudit.domain.audit.advised import Advised
+from sageaudit.domain.audit.finding_document import Advised
 from sageaudit.domain.audit.summary import AuditSummary
 
 CLOSED_AFTER = timedelta(days=60)

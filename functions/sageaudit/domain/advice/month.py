@@ -9,7 +9,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from sageaudit.domain.advice.advice import Advice
-from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 

@@ -13,15 +13,21 @@ from typing import Any, cast
 from msgspec import Struct
 
 from sageaudit.domain.advice.advice import Advice, State, advice_id
-from sageaudit.domain.alert.alert import AlertFigures
-from sageaudit.domain.audit.advised import Advised, advised_by, dearest
+from sageaudit.domain.alert.audit_figures import AlertFigures
 from sageaudit.domain.audit.bill_document import BillDocument
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument, JobDocument
-from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
+from sageaudit.domain.audit.finding_document import (
+    Advised,
+    ExemptDocument,
+    FindingDocument,
+    advised_by,
+    dearest,
+    stands,
+)
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.domain.bill.idle_capacity import Unit
 from sageaudit.domain.job.ref import rollup_of
-from sageaudit.domain.usage.work_share import Unit
 
 _FROM_USD = Decimal(10)
 """Idle list value beside what is counted above, from which it is shown: as much as makes a finding

@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.advice.comparison import CostSpike
-from sageaudit.domain.advice.month import Month, month_of, severity_of
-from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind
-from sageaudit.domain.alert.audit_figures import MessageAudit
-from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.advice.totals import Month, month_of, severity_of
+from sageaudit.domain.alert.alert import Alert, AlertKind
+from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace

@@ -13,8 +13,8 @@ from decimal import Decimal
 from functools import partial
 
 from sageaudit.domain.advice.advice import Advice, Verb, known_sum
-from sageaudit.domain.advice.episodes import CLOSED_AFTER
-from sageaudit.domain.advice.month import (
+from sageaudit.domain.advice.comparison import CLOSED_AFTER
+from sageaudit.domain.advice.totals import (
     MONTH_DAYS,
     Month,
     floor_of,
@@ -22,11 +22,16 @@ from sageaudit.domain.advice.month import (
     month_of,
     severity_of,
 )
-from sageaudit.domain.alert.alert import CHANGED_USD, Alert, AlertFigures, AlertKind, matters
-from sageaudit.domain.alert.audit_figures import MessageAudit, why_never
-from sageaudit.domain.alert.decision import AlertCase, AlertDecision, News, no_alert
-from sageaudit.domain.audit.advised import Worth
-from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.alert.alert import Alert, AlertCase, AlertDecision, AlertKind, News, no_alert
+from sageaudit.domain.alert.audit_figures import (
+    CHANGED_USD,
+    AlertFigures,
+    MessageAudit,
+    matters,
+    why_never,
+)
+from sageaudit.domain.audit.audit import Judged
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy

@@ -8,18 +8,18 @@ from decimal import Decimal
 
 from msgspec import Struct, field
 
-from sageaudit.domain.audit.judgement import Judged, Judgement
+from sageaudit.domain.audit.audit import Judged, Judgement
 from sageaudit.domain.bill.bill import Bill, BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
 from sageaudit.domain.bill.counterfactual import Savings
 from sageaudit.domain.bill.finding import Outcome, RuleName
 from sageaudit.domain.bill.idle_capacity import IdleCapacity
-from sageaudit.domain.bill.tried_types import DearerStep
-from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.ref import JobEnded
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.resize.candidate import DearerStep
+from sageaudit.domain.usage.judged_use import PooledRuns
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.domain.usage.pooled_runs import PooledRuns
 
 
 class Audit(Struct, frozen=True):

@@ -6,8 +6,7 @@ from decimal import Decimal
 from typing import TypedDict
 
 from sageaudit.domain.audit.finding_document import filled, rounded
-from sageaudit.domain.bill.bill import Line
-from sageaudit.domain.bill.billed_time import Basis
+from sageaudit.domain.bill.bill import Basis, Line
 from sageaudit.domain.prices.market import PriceKind
 
 

@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import TypedDict
 
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.bill_document import BillDocument, line_document
+from sageaudit.domain.audit.bill_document import BillDocument, line_document, qualifier_of_bill
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,
     NotApplicableDocument,
@@ -27,11 +27,9 @@ from sageaudit.domain.audit.finding_document import (
     other_outcomes,
     rounded,
 )
-from sageaudit.domain.audit.spend_qualifier import qualifier_of_bill
 from sageaudit.domain.bill.counterfactual import Slice
-from sageaudit.domain.bill.idle_capacity import IdleCapacity
+from sageaudit.domain.bill.idle_capacity import IdleCapacity, LookAt, Unit
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.work_share import LookAt, Unit
 
 SCHEMA = 1
 _MICRO = Decimal("0.000001")

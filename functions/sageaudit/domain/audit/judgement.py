@@ -25,9 +25,8 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.job.job import Job, Purchase
+from sageaudit.domain.usage.judged_use import PooledRuns, unjudged_use
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements, Metric
-from sageaudit.domain.usage.pooled_runs import PooledRuns
-from sageaudit.domain.usage.unjudged_use import unjudged_use
 from sageaudit.structs import replace
 
 NOT_FINISHED = "job_not_finished"

@@ -14,7 +14,9 @@ from statistics import median
 from msgspec import Struct
 
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.bill.tried_types import (
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.resize.candidate import (
     MOST_STEPS,
     DearerStep,
     FamilyTypes,
@@ -22,8 +24,6 @@ from sageaudit.domain.bill.tried_types import (
     is_disproved,
     steps_of,
 )
-from sageaudit.domain.job.job import Job
-from sageaudit.domain.prices.market import Market
 
 LEVEL_STANDS = 3
 """So many runs in a row are a new usual cost, and so many are a median: our choice."""

@@ -12,13 +12,18 @@ import hmac
 import re
 from collections.abc import Iterable
 
-from sageaudit.domain.job.buckets import CODE_INPUTS, bucket_of
-from sageaudit.domain.job.family import repository, stem
-from sageaudit.domain.job.image import cuda, pytorch
+from sageaudit.domain.job.addresses import (
+    AWS_REGISTRIES,
+    AWS_REPOSITORIES,
+    CODE_INPUTS,
+    bucket_of,
+    cuda,
+    pytorch,
+    repository,
+)
+from sageaudit.domain.job.family import script, stem
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
-from sageaudit.domain.job.user_settings import script
-from sageaudit.domain.privacy.aws_images import AWS_REGISTRIES, AWS_REPOSITORIES
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.domain.usage.objective import telling_words
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 
-from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.audit import Audit, Judged, Judgement, judged_together
+from sageaudit.domain.audit.bill_document import is_upper_bound, lower_gaps
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,
@@ -20,12 +21,9 @@ from sageaudit.domain.audit.finding_document import (
     read_finding,
     stands,
 )
-from sageaudit.domain.audit.judgement import Judged, Judgement, judged_together
-from sageaudit.domain.audit.spend_qualifier import is_upper_bound, lower_gaps
 from sageaudit.domain.audit.trials import TrialSavings
-from sageaudit.domain.bill.bill import BillSum
+from sageaudit.domain.bill.bill import Basis, BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
-from sageaudit.domain.bill.billed_time import Basis
 from sageaudit.domain.bill.counterfactual import REST, Savings, Severities, Slice
 from sageaudit.domain.bill.finding import Bucket, Finding, Severity
 from sageaudit.domain.job.job import Job, whole_sum

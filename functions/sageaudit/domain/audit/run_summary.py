@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from itertools import islice
 
-from sageaudit.domain.audit.advised import value_text
+from sageaudit.domain.audit.finding_document import value_text
 from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.finding import Scalar
@@ -14,8 +14,8 @@ from sageaudit.domain.job.describe_parts import MOST_METRICS
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import VOLUME_PATHS, JobKind
+from sageaudit.domain.usage.judged_use import use_digest
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.pooled_runs import use_digest
 
 _SHARDING = "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType"
 _UPLOAD = "ProcessingOutputConfig.Outputs[{}].S3Output.S3UploadMode"

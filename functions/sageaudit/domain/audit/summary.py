@@ -9,13 +9,13 @@ from decimal import Decimal
 
 from msgspec import Struct, field
 
-from sageaudit.domain.audit.advised import Advised, value_text
-from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.spend_qualifier import SpendQualifier
+from sageaudit.domain.audit.audit import Judged
+from sageaudit.domain.audit.bill_document import SpendQualifier
+from sageaudit.domain.audit.finding_document import Advised, value_text
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.bill.tried_types import DearerStep
 from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.resize.candidate import DearerStep
 
 _ZERO, _HOUR_S = Decimal(0), 3600
 _INTERRUPTED = "Interrupted"
@@ -133,7 +133,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     """Rules with a standing finding that later runs are judged by."""
     use_digest: str | None = None
     """Of the minutes that a short run adds to the pools of later ones
-    (`domain/usage/pooled_runs`); None for a run that adds none."""
+    (`domain/usage/judged_use`); None for a run that adds none."""
     advised_type: str | None = None
     """The type that a standing finding advised."""
     smallest_types: Mapping[str, Decimal] | None = None

@@ -16,19 +16,19 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
+from sageaudit.domain.audit.audit import Judged
+from sageaudit.domain.audit.bill_document import (
+    SpendQualifier,
+    is_upper_bound,
+    lower_gaps,
+    qualifier_of,
+)
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,
     has_open_trial,
     most_usd,
     stands,
-)
-from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.spend_qualifier import (
-    SpendQualifier,
-    is_upper_bound,
-    lower_gaps,
-    qualifier_of,
 )
 from sageaudit.domain.bill.finding import Bucket
 

@@ -12,8 +12,8 @@ from decimal import Decimal
 
 from msgspec import Struct
 
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.change import DropTrials
 from sageaudit.domain.bill.counterfactual import Severities
 from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName

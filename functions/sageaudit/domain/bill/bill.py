@@ -20,7 +20,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from sageaudit.domain.bill.billed_time import Basis, billed_seconds, only_waited
+from sageaudit.domain.bill.bill import Basis, billed_seconds, only_waited
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase, seconds_between, whole_sum
 from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.domain.prices.market import Market, Rate

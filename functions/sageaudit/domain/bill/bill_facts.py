@@ -9,7 +9,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from sageaudit.domain.bill.bill import Bill, bill
-from sageaudit.domain.bill.spot_attempts import last_attempt_s, starts_again
+from sageaudit.domain.bill.bill_facts import last_attempt_s, starts_again
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.prices.market import Market, PriceKind
 from sageaudit.structs import replace

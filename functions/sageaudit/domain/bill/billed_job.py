@@ -8,8 +8,8 @@ from functools import cached_property
 from msgspec import Struct
 
 from sageaudit.domain.bill.bill import Bill, bill
+from sageaudit.domain.bill.billed_job import MovedBill
 from sageaudit.domain.bill.change import Change, SetType
-from sageaudit.domain.bill.moved_bill import MovedBill
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market, Rate, comparable
 

@@ -18,9 +18,8 @@ from decimal import Decimal
 from msgspec import Struct, field
 
 from sageaudit.domain.bill.bill import Bill
-from sageaudit.domain.bill.billed_job import BilledJob
+from sageaudit.domain.bill.billed_job import BilledJob, estimate_of, possible_at_most, refused
 from sageaudit.domain.bill.change import Change, SetCount, Stage
-from sageaudit.domain.bill.compatibility import estimate_of, possible_at_most, refused
 from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market

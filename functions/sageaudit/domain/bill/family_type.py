@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_UP, Decimal
 
-from sageaudit.domain.bill.candidate import Candidate
-from sageaudit.domain.bill.resize import Resize
 from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.resize.candidate import Candidate
+from sageaudit.domain.resize.resize import Resize
 
 RECENT_RUNS = 10
 """A family whose load has changed is judged by its new load after so many runs: our choice."""

@@ -12,9 +12,9 @@ import re
 from decimal import Decimal
 from typing import NamedTuple
 
-from sageaudit.domain.bill.candidate import Constraint, TypeRefusal
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.resize.candidate import Constraint, TypeRefusal
 from sageaudit.domain.usage.demand import Demand, Need
 
 MOST_TIMES_ON_VCPUS = Decimal("1.25")

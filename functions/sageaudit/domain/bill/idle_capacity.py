@@ -28,15 +28,14 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from sageaudit.domain.bill.bill import Bill
+from sageaudit.domain.bill.bill import Bill, billed_seconds
 from sageaudit.domain.bill.billed_job import BilledJob
-from sageaudit.domain.bill.billed_time import billed_seconds
 from sageaudit.domain.bill.change import Change, DropRun, SetPurchase
 from sageaudit.domain.bill.counterfactual import Savings
+from sageaudit.domain.bill.idle_capacity import LookAt, Unit, devices, idle_causes, worked_share
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Missing
-from sageaudit.domain.usage.work_share import LookAt, Unit, devices, idle_causes, worked_share
 
 _HOUR_S = Decimal(3600)
 _ZERO = Decimal(0)

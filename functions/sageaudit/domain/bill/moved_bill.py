@@ -13,7 +13,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from sageaudit.domain.bill.billed_time import billed_seconds
+from sageaudit.domain.bill.bill import billed_seconds
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.domain.prices.market import InstanceType, Market, Rate

@@ -21,22 +21,22 @@ import math
 from collections.abc import Iterator
 from decimal import ROUND_UP, Decimal
 
-from sageaudit.domain.bill.candidate import LONGER, Constraint, Duration, TypeRefusal
-from sageaudit.domain.bill.fit import PLACES, Fit, unlike
-from sageaudit.domain.bill.type_vetoes import (
-    has_tensor_cores,
-    may_train_together,
-    not_documented,
-    to_check,
-    type_refused,
-)
-from sageaudit.domain.prices.gpu import (
+from sageaudit.domain.prices.market import (
     UNKNOWN_PRECISION,
     Precision,
     TimesAsLong,
     Unmeasured,
     strict_doubt,
     times_as_long,
+)
+from sageaudit.domain.resize.candidate import LONGER, Constraint, Duration, TypeRefusal
+from sageaudit.domain.resize.fit import PLACES, Fit, unlike
+from sageaudit.domain.resize.type_vetoes import (
+    has_tensor_cores,
+    may_train_together,
+    not_documented,
+    to_check,
+    type_refused,
 )
 from sageaudit.domain.usage.demand import HostGpus
 

@@ -10,10 +10,10 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from sageaudit.domain.bill.candidate import Constraint, TypeRefusal
-from sageaudit.domain.bill.fit import unlike
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import ESTIMATE_WITHIN, InstanceType, Market, Rate, comparable
+from sageaudit.domain.resize.candidate import Constraint, TypeRefusal
+from sageaudit.domain.resize.fit import unlike
 
 _KNOWN = Decimal(0)
 _KEPT = 32

@@ -15,12 +15,19 @@ from functools import cached_property
 from msgspec import Struct, field
 
 from sageaudit.domain.bill.bill import Bill, bill
-from sageaudit.domain.bill.candidate import Candidate, Constraint, Duration, TypeRefusal
+from sageaudit.domain.bill.billed_job import MovedBill
 from sageaudit.domain.bill.change import SetType
-from sageaudit.domain.bill.fit import too_few_gpus
-from sageaudit.domain.bill.moved_bill import MovedBill
-from sageaudit.domain.bill.moved_run import MovedRun
-from sageaudit.domain.bill.offers import (
+from sageaudit.domain.job.job import Job, Purchase
+from sageaudit.domain.prices.market import InstanceType, Market, Rate
+from sageaudit.domain.resize.candidate import (
+    Candidate,
+    Constraint,
+    Duration,
+    FamilyTypes,
+    TypeRefusal,
+    as_tried,
+)
+from sageaudit.domain.resize.fit import (
     Offer,
     by_hour,
     costs_less,
@@ -28,10 +35,9 @@ from sageaudit.domain.bill.offers import (
     may_cost_less,
     offers,
     offers_of,
+    too_few_gpus,
 )
-from sageaudit.domain.bill.tried_types import FamilyTypes, as_tried
-from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.prices.market import InstanceType, Market, Rate
+from sageaudit.domain.resize.moved_run import MovedRun
 from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace

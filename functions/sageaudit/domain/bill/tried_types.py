@@ -13,10 +13,9 @@ from itertools import permutations
 
 from msgspec import Struct
 
-from sageaudit.domain.bill.candidate import Constraint, Duration, TypeRefusal
-from sageaudit.domain.bill.moved_run import MOST_TIMES_AS_LONG
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.resize.candidate import MOST_TIMES_AS_LONG, Constraint, Duration, TypeRefusal
 
 ENOUGH_RUNS = 3
 """For a median of runs: our choice."""

@@ -8,9 +8,9 @@ from math import ceil
 
 from msgspec import Struct
 
-from sageaudit.domain.bill.resize import HEADROOM_PERCENT
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import InstanceType, Market
+from sageaudit.domain.resize.resize import HEADROOM_PERCENT
 
 _ROOM = 1 + float(HEADROOM_PERCENT) / 100
 

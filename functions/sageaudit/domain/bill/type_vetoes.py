@@ -25,8 +25,8 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 
-from sageaudit.domain.job import image
-from sageaudit.domain.job.image import builtin_algorithm
+from sageaudit.domain.job import addresses
+from sageaudit.domain.job.addresses import builtin_algorithm
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import InstanceType
@@ -38,7 +38,7 @@ _WITH_NVLINK = frozenset({"V100", "A100", "H100", "H200", "B200", "B300", "GB200
 """GPU models as the catalogue names them. EC2 has these only on boards that NVLink joins."""
 _HOPPER = frozenset({"H100", "H200"})
 _BLACKWELL = frozenset({"B200", "B300", "GB200 (B200)", "RTX PRO Server 6000", "RTX PRO 4500"})
-_FIRST_CUDA: tuple[tuple[Decimal, image.Version], ...] = (
+_FIRST_CUDA: tuple[tuple[Decimal, addresses.Version], ...] = (
     (Decimal("12.0"), (12, 8)),
     (Decimal("10.0"), (12, 8)),
     (Decimal("8.9"), (11, 8)),
@@ -91,7 +91,7 @@ def own_type_refused(job: Job, today: InstanceType) -> str | None:
     """Why a job's image is not for the type that it asks for itself, or None."""
     if refused := _cuda_refused(job, today):
         return refused
-    if today.gpus and _CPU_TAG.search(image.tag(job.image)):
+    if today.gpus and _CPU_TAG.search(addresses.tag(job.image)):
         return "by its tag the image is for CPUs, and uses no GPU"
     algorithm = builtin_algorithm(job.image)
     if algorithm is None:
@@ -132,7 +132,7 @@ def _exchange_refused(job: Job) -> str | None:
     if not job.kind.row.hosts_exchange:
         return None
     limit = "their network may be the limit, not the GPU"
-    if joined := job.hints.distribution or image.cluster_framework(job.image, job.entry_point):
+    if joined := job.hints.distribution or addresses.cluster_framework(job.image, job.entry_point):
         return f"its instances exchange data as they work ({joined}): {limit}"
     if builtin_algorithm(job.image) is not None:
         return f"instances of a built-in algorithm may exchange data as they train: {limit}"
@@ -189,7 +189,7 @@ def _precision_refused(job: Job, today: InstanceType, other: InstanceType) -> st
 
 
 def _cuda_refused(job: Job, other: InstanceType) -> str | None:
-    toolkit = image.cuda(job.image)
+    toolkit = addresses.cuda(job.image)
     if toolkit is None or other.gpu_peaks is None:
         return None
     name, capability = other.gpu_model, other.gpu_peaks.compute_capability
@@ -199,13 +199,13 @@ def _cuda_refused(job: Job, other: InstanceType) -> str | None:
     dropped = _dropped_by(capability)
     if dropped is not None and toolkit[0] >= dropped:
         return f"its image has CUDA {_said(toolkit)}, which has dropped the {name}"
-    torch = image.pytorch(job.image)
+    torch = addresses.pytorch(job.image)
     if capability == _VOLTA and torch and torch >= _PYTORCH_WITHOUT_VOLTA and toolkit >= _ITS_CUDA:
         return f"PyTorch {_said(torch)} for CUDA {_said(toolkit)} has dropped the {name}"
     return None
 
 
-def _first_cuda(row: InstanceType) -> image.Version | None:
+def _first_cuda(row: InstanceType) -> addresses.Version | None:
     if row.gpu_peaks is None:
         return None
     capability = row.gpu_peaks.compute_capability
@@ -216,7 +216,7 @@ def _dropped_by(capability: Decimal) -> int | None:
     return next((major for below, major in _DROPPED_BY_CUDA if capability < below), None)
 
 
-def _said(version: image.Version) -> str:
+def _said(version: addresses.Version) -> str:
     return f"{version[0]}.{version[1]}"
 
 
@@ -227,7 +227,7 @@ def to_check(job: Job, today: InstanceType, other: InstanceType) -> Iterator[str
     if may_train_together(job):
         yield "Each instance gets a part of the data: check that they exchange none as they train."
     first, known = _first_cuda(other), _first_cuda(today)
-    if image.cuda(job.image) is None and other.gpu_peaks is not None:
+    if addresses.cuda(job.image) is None and other.gpu_peaks is not None:
         if first is not None and (known is None or first > known):
             yield (
                 f"The CUDA version of its image is not known: the {other.gpu_model} needs "

@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 
 from msgspec import Struct
 
-from sageaudit.domain.guides.traits import Traits, TraitValue
+from sageaudit.domain.guides import Traits, TraitValue
 
 TABLE = "guides.toml"
 """In `sageaudit.data`."""

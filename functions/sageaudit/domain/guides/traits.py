@@ -14,13 +14,13 @@ from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.bill.type_vetoes import has_tensor_cores
+from sageaudit.domain.job.course import START_PHASES
 from sageaudit.domain.job.hints import DISTRIBUTIONS
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource
-from sageaudit.domain.job.phases import START_PHASES
 from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.resize.type_vetoes import has_tensor_cores
 
 TraitValue = bool | str
 Traits = Mapping[str, TraitValue | None]

@@ -13,10 +13,10 @@ from datetime import datetime
 from typing import Any
 
 from sageaudit.domain.job import fields
+from sageaudit.domain.job.describe import keep, kept_tags, split_tags
+from sageaudit.domain.job.fields import DERIVED
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.job_fields import fields_of
-from sageaudit.domain.job.kept import keep, kept_tags, split_tags
-from sageaudit.domain.job.kept_fields import DERIVED
 from sageaudit.domain.job.kinds import kind_of
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.job.settings import settings_of

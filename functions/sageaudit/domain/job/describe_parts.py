@@ -10,10 +10,10 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.family import repository
-from sageaudit.domain.job.fields import at
+from sageaudit.domain.job.addresses import repository
+from sageaudit.domain.job.course import DOWNLOADS
+from sageaudit.domain.job.fields import DERIVED, at
 from sageaudit.domain.job.job import InstanceGroup, Purchase
-from sageaudit.domain.job.kept_fields import DERIVED
 from sageaudit.domain.job.kinds import IMAGE_PATHS, JobKind
 from sageaudit.domain.job.parts import (
     DataSource,
@@ -25,7 +25,6 @@ from sageaudit.domain.job.parts import (
     Upload,
     WarmPool,
 )
-from sageaudit.domain.job.phases import DOWNLOADS
 from sageaudit.domain.job.ref import JobRef
 
 Answer = Mapping[str, Any]

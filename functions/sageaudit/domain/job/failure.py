@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from sageaudit.domain.job.course import is_work
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
 from sageaudit.domain.job.job import Job, seconds_between
-from sageaudit.domain.job.phases import is_work
 
 LIMIT_REACHED = "limit reached"
 _CONTINUOUS = "Continuous"

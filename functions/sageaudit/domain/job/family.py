@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.buckets import CODE_INPUTS, s3_inputs
+from sageaudit.domain.job.addresses import CODE_INPUTS, s3_inputs
+from sageaudit.domain.job.family import entry_point
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.job.user_settings import entry_point
 
 FAMILY_VERSION = 3
 """Stored with every family: increase it when the result of the function below changes."""

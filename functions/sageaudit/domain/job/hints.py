@@ -18,9 +18,9 @@ from typing import Any
 from msgspec.structs import asdict
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.family import repository
+from sageaudit.domain.job.addresses import repository
+from sageaudit.domain.job.hints import UserSetting, user_settings
 from sageaudit.domain.job.job import Hints
-from sageaudit.domain.job.user_settings import UserSetting, user_settings
 
 _MOST_WORKERS = 1024
 _DEEP_LEARNING = re.compile(

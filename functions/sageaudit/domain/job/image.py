@@ -13,8 +13,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from sageaudit.domain.job.family import repository
-from sageaudit.domain.privacy.aws_images import AWS_REGISTRIES
+from sageaudit.domain.job.addresses import AWS_REGISTRIES, repository
 
 Version = tuple[int, int]
 """Major and minor number."""

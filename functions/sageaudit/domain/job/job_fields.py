@@ -14,13 +14,12 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from sageaudit.domain.job import describe_parts, fields, hints, phases
-from sageaudit.domain.job.buckets import data_pinned, s3_inputs
+from sageaudit.domain.job import course, describe_parts, fields, hints
+from sageaudit.domain.job.addresses import data_pinned, s3_inputs
 from sageaudit.domain.job.describe_parts import Answer
 from sageaudit.domain.job.failure_words import Failure, failure_of
-from sageaudit.domain.job.fields import at
+from sageaudit.domain.job.fields import DERIVED, KeptAs, Paths, at, shape_of
 from sageaudit.domain.job.job import PARENT_KEYS, Hints, Parent, Phase
-from sageaudit.domain.job.kept_fields import DERIVED, KeptAs, Paths, shape_of
 from sageaudit.domain.job.kinds import IMAGE_PATHS, JobKind
 from sageaudit.domain.job.settings import kept_settings
 
@@ -78,17 +77,17 @@ def _end(kind: JobKind, answer: Answer) -> datetime | None:
 
 
 def _run_of_transitions(answer: Answer) -> tuple[datetime | None, datetime | None]:
-    return phases.run_of(fields.items(answer, "SecondaryStatusTransitions"))
+    return course.run_of(fields.items(answer, "SecondaryStatusTransitions"))
 
 
 def _phases(kind: JobKind, answer: Answer) -> tuple[Phase, ...]:
     transitions = fields.items(answer, "SecondaryStatusTransitions")
     billable_s = fields.count(answer, "BillableTimeInSeconds")
     start, end = _start(kind, answer), _end(kind, answer)
-    found = phases.from_transitions(transitions, start, end, billable_s)
+    found = course.from_transitions(transitions, start, end, billable_s)
     if kind.row.whole_run and start is not None and not any(phase.billed for phase in found):
         created = fields.time(answer, "CreationTime")
-        found = phases.whole_run(kind.row.whole_run, created, start, end)
+        found = course.whole_run(kind.row.whole_run, created, start, end)
     return found
 
 

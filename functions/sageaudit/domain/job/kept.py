@@ -14,19 +14,18 @@ from typing import Any
 
 from msgspec import Struct
 
+from sageaudit.domain import token_shapes
 from sageaudit.domain.job import fields, hints
-from sageaudit.domain.job.buckets import bucket_of, data_pinned
+from sageaudit.domain.job.addresses import bucket_of, data_pinned
+from sageaudit.domain.job.course import DOWNLOADS
 from sageaudit.domain.job.failure_words import failure_of
-from sageaudit.domain.job.family import fingerprint, settings_of, stem
+from sageaudit.domain.job.family import entry_point, fingerprint, script, settings_of, stem
+from sageaudit.domain.job.fields import DERIVED, UNKNOWN, KeptAs, walked
 from sageaudit.domain.job.job_fields import FIELDS
-from sageaudit.domain.job.kept_fields import DERIVED, UNKNOWN, KeptAs, walked
 from sageaudit.domain.job.kinds import kind_of
-from sageaudit.domain.job.phases import DOWNLOADS
 from sageaudit.domain.job.ref import JOB_NAME
 from sageaudit.domain.job.settings import mark_not_set
-from sageaudit.domain.job.user_settings import entry_point, script
-from sageaudit.domain.privacy import token_shapes
-from sageaudit.domain.privacy.token_shapes import WITHHELD, is_name, is_tag
+from sageaudit.domain.token_shapes import WITHHELD, is_name, is_tag
 
 TUNED_FOR = "_tuning_objective_metric"
 """The hyperparameter in which a tuning job gives its trials the name of their objective."""

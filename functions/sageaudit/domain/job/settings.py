@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.kept_fields import UNKNOWN, KeptAs, Paths
+from sageaudit.domain.job.fields import UNKNOWN, KeptAs, Paths
 from sageaudit.domain.job.kinds import JobKind
 
 RUN_LIMIT = "StoppingCondition.MaxRuntimeInSeconds"

@@ -18,9 +18,8 @@ from msgspec import Struct, field
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.table_reader import TableReader
-from sageaudit.domain.prices.known_prices import SAME_WITHIN
+from sageaudit.domain.prices.known_prices import SAME_WITHIN, OwnRates, RateBasis
 from sageaudit.domain.prices.market import Market, Prices, Rate
-from sageaudit.domain.prices.own_rates import OwnRates, RateBasis
 from sageaudit.domain.prices.price_list import STORAGE
 
 _WHOLE = Decimal(100)

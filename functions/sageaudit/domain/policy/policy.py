@@ -17,14 +17,11 @@ from msgspec import Struct, field
 
 from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Exemption, Severity
-from sageaudit.domain.job.kept import TAGS, TagNames
+from sageaudit.domain.job.describe import TAGS, TagNames
 from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.policy import digest, discounts, members, require, watch
-from sageaudit.domain.policy.digest import DigestTimes
+from sageaudit.domain.policy import discounts, rule_choices, scope
 from sageaudit.domain.policy.discounts import Discounts
-from sageaudit.domain.policy.members import Members
-from sageaudit.domain.policy.require import Requirement
 from sageaudit.domain.policy.routes import (
     ChannelChoice,
     JobRouteFacts,
@@ -33,6 +30,8 @@ from sageaudit.domain.policy.routes import (
     parse_channels,
     parse_routes,
 )
+from sageaudit.domain.policy.rule_choices import Requirement
+from sageaudit.domain.policy.scope import DigestTimes, Members, Watching
 from sageaudit.domain.policy.table_reader import (
     HIGHEST,
     Conditions,
@@ -41,9 +40,8 @@ from sageaudit.domain.policy.table_reader import (
     is_number,
     named,
 )
-from sageaudit.domain.policy.watch import Watching
-from sageaudit.domain.prices.own_rates import OwnRates
-from sageaudit.domain.privacy.token_shapes import is_name
+from sageaudit.domain.prices.known_prices import OwnRates
+from sageaudit.domain.token_shapes import is_name
 from sageaudit.errors import BadPolicy
 from sageaudit.structs import replace
 
@@ -222,9 +220,9 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
         trial_floor_usd=reader.amount("trial_floor_usd", 20),
         dearer_percent=reader.amount("dearer_percent", 100, ""),
         dearer_floor_usd=reader.amount("dearer_floor_usd", 20),
-        digest=digest.parse(reader.within("digest")),
-        watch=watch.parse(reader.within("watch")),
-        members=members.parse(reader.within("accounts"), members.region_names(reader)),
+        digest=scope.parse(reader.within("digest")),
+        watch=scope.parse(reader.within("watch")),
+        members=scope.parse(reader.within("accounts"), scope.region_names(reader)),
         owner_tags=tuple(reader.strings("owner_tags", _without(_OWNER_TAGS, shown))),
         family_tag=reader.take("family_tag", str, None),
         mentions=_mentions(reader.within("mentions")),
@@ -232,7 +230,7 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
         rules_off=rules.off,
         rules_on=rules.on,
         severities=rules.severities,
-        require=require.parse(reader.within("require")),
+        require=rule_choices.parse(reader.within("require")),
         thresholds=rules.thresholds,
         sections=tuple(_section(row, known) for row in reader.tables("for")),
         objectives=_objectives(reader.within("objectives")),
@@ -313,7 +311,7 @@ def _limits(reader: TableReader) -> SeverityLimits:
 def _section(reader: TableReader, known: Catalogue) -> Section:
     """One `[[for]]`."""
     of_jobs, rules = conditions(reader), _rule_choices(reader.within("rules"), known)
-    rules = replace(rules, require=require.parse(reader.within("require")))
+    rules = replace(rules, require=rule_choices.parse(reader.within("require")))
     reader.done()
     if of_jobs == Conditions():
         raise BadPolicy(f"{named(reader.at)} needs family, tag or account", reader.at)

@@ -15,12 +15,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.domain.job.kept import STATES
-from sageaudit.domain.job.kept_fields import KeptAs
+from sageaudit.domain.job.describe import STATES
+from sageaudit.domain.job.fields import KeptAs
 from sageaudit.domain.job.settings import SET, SETTINGS, SettingValue
 from sageaudit.domain.nearest import did_you_mean, nearest
 from sageaudit.domain.policy.table_reader import TableReader, is_number
-from sageaudit.domain.privacy.token_shapes import is_tag
+from sageaudit.domain.token_shapes import is_tag
 
 NOT_SET = "not set"
 TAGS = "Tags."

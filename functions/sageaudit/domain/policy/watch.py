@@ -7,7 +7,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from sageaudit.domain.policy.table_reader import TableReader
-from sageaudit.domain.usage.activity import FROM_S
+from sageaudit.domain.usage.series import FROM_S
 
 LEAST_MINUTES, MOST_MINUTES = FROM_S // 60, 12 * 60
 """A standstill is half an hour or more; half of what is read of a job's metrics is the most."""

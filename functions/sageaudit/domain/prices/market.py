@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
-from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio
+from sageaudit.domain.prices.market import GpuPeaks, GpuRatio
 
 PriceKind = Literal["list", "own", "estimate"]
 """AWS's list price, the company's own price set in its policy, or EC2's price times a factor."""

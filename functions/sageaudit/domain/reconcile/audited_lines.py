@@ -11,7 +11,7 @@ from msgspec import Struct
 from sageaudit.domain.audit.bill_document import LineDocument
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.prices.price_list import STORAGE
-from sageaudit.domain.reconcile.usage_type import Usage, of_job, parsed
+from sageaudit.domain.reconcile.lines import Usage, of_job, parsed
 
 _TYPE = re.compile(r"\bml\.[a-z0-9-]+\.[a-z0-9-]+")
 HOURS = "Hrs"

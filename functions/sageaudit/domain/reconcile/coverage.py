@@ -13,10 +13,8 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from sageaudit.domain.reconcile.audited_lines import AuditedLine
+from sageaudit.domain.reconcile.lines import JOBS, OTHER, AuditedLine, AwsSpend, Usage, parsed
 from sageaudit.domain.reconcile.reconcile import percent
-from sageaudit.domain.reconcile.spend import AwsSpend
-from sageaudit.domain.reconcile.usage_type import JOBS, OTHER, Usage, parsed
 
 OTHER_REGIONS = "jobs in regions that were not scanned"
 NOT_KNOWN = "(usage type not known)"

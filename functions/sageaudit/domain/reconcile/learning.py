@@ -20,10 +20,16 @@ from msgspec import Struct
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.ref import REGION
-from sageaudit.domain.prices.own_rates import HIGHEST_USD, TYPE, OwnRate, RateBasis
+from sageaudit.domain.prices.known_prices import HIGHEST_USD, TYPE, OwnRate, RateBasis
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
-from sageaudit.domain.reconcile.spend import PaidReport, PaidUsage
-from sageaudit.domain.reconcile.usage_type import JOBS, MANAGED_SPOT, OTHER, parsed
+from sageaudit.domain.reconcile.lines import (
+    JOBS,
+    MANAGED_SPOT,
+    OTHER,
+    PaidReport,
+    PaidUsage,
+    parsed,
+)
 from sageaudit.errors import BadUsage
 
 LEAST_USAGE = {"hours": Decimal("0.1"), "GB-months": Decimal("0.01")}

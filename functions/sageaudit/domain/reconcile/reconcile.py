@@ -16,9 +16,14 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.reconcile.audited_lines import AuditedLine, AuditedMonth
-from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
-from sageaudit.domain.reconcile.usage_type import JOBS, parsed
+from sageaudit.domain.reconcile.lines import (
+    JOBS,
+    AuditedLine,
+    AuditedMonth,
+    AwsLine,
+    AwsSpend,
+    parsed,
+)
 
 _ZERO = Decimal(0)
 _HUNDRED = Decimal(100)

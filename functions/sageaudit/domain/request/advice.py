@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
-from sageaudit.domain.request.request import Request
-from sageaudit.domain.request.values import NotKnown
+from sageaudit.domain.request.request import NotKnown, Request
 from sageaudit.structs import replace
 
 _UNSET = (None, False, "Off", 0, "")

@@ -11,15 +11,14 @@ from statistics import median
 
 from msgspec import Struct
 
-from sageaudit.domain.audit.like_runs import like_runs
+from sageaudit.domain.audit.family_runs import like_runs
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.bill import Bill, bill
-from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.settings import RUN_LIMIT, path_of
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.request.request import Request
-from sageaudit.domain.request.values import NotKnown
+from sageaudit.domain.request.request import NotKnown, Request
+from sageaudit.domain.resize.type_choice import cluster_usd_per_hour
 from sageaudit.structs import replace
 
 DEFAULT_LIMIT_S = 86_400

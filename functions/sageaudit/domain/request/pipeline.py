@@ -12,8 +12,15 @@ from typing import Any
 from msgspec import Struct, field
 
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.request import CREATE, FoundRequests, Origin, Request
-from sageaudit.domain.request.values import NotKnown, Path, text
+from sageaudit.domain.request.request import (
+    CREATE,
+    FoundRequests,
+    NotKnown,
+    Origin,
+    Path,
+    Request,
+    text,
+)
 
 _JOBS = {
     "Training": JobKind.TRAINING,

@@ -13,11 +13,16 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.domain.job.kinds import JobKind, kind_of
-from sageaudit.domain.request.pipeline import of_definition
-from sageaudit.domain.request.request import CREATE, TRIAL_SHAPE, FoundRequests, Origin, Request
-from sageaudit.domain.request.terraform import of_plan
+from sageaudit.domain.request.request import (
+    CREATE,
+    TRIAL_SHAPE,
+    FoundRequests,
+    NotKnown,
+    Origin,
+    Request,
+)
+from sageaudit.domain.request.sources import of_definition, of_plan
 from sageaudit.domain.request.validity import ApiModel
-from sageaudit.domain.request.values import NotKnown
 from sageaudit.errors import Malformed
 from sageaudit.structs import replace
 

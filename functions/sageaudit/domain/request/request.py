@@ -11,11 +11,11 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from sageaudit.domain.job.addresses import repository
 from sageaudit.domain.job.describe import parse
-from sageaudit.domain.job.family import repository
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.values import (
+from sageaudit.domain.request.request import (
     NotKnown,
     Path,
     matches,

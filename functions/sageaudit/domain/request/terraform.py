@@ -21,10 +21,17 @@ from itertools import zip_longest
 from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.pipeline import of_definition
-from sageaudit.domain.request.request import CREATE, FoundRequests, Origin, Request
+from sageaudit.domain.request.request import (
+    CREATE,
+    FoundRequests,
+    NotKnown,
+    Origin,
+    Path,
+    Request,
+    text,
+)
+from sageaudit.domain.request.sources import of_definition
 from sageaudit.domain.request.validity import ApiModel
-from sageaudit.domain.request.values import NotKnown, Path, text
 from sageaudit.errors import Malformed
 
 _JOBS = {

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.domain.nearest import nearest
-from sageaudit.domain.request.values import NotKnown, Path
+from sageaudit.domain.request.request import NotKnown, Path
 
 _READ_ONLY = "read-only and isn't accepted"
 """How the model's documentation marks what only Describe gives."""

@@ -16,9 +16,8 @@ from operator import add
 from msgspec import Struct
 
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.usage.activity import IDLE_TO_GPU_PERCENT
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, MIN_POINTS, Measurements, Metric
-from sageaudit.domain.usage.series import Series, percentile
+from sageaudit.domain.usage.series import IDLE_TO_GPU_PERCENT, Series, percentile
 
 PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
@@ -141,7 +140,7 @@ def demand(
     """The demand of a run on the type `today`: of its active minutes, which `whole` includes.
 
     Only whether the GPU did nothing is asked of the whole run. `also`: active minutes whose
-    demand must hold too, where `whole` are those of several runs (`domain/usage/pooled_runs`).
+    demand must hold too, where `whole` are those of several runs (`domain/usage/judged_use`).
     """
     usages = (whole.active(), *also)
     factor = 1 + float(headroom_percent) / 100

@@ -12,7 +12,9 @@ from itertools import pairwise, takewhile
 
 from msgspec import Struct
 
-from sageaudit.domain.usage.activity import (
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.domain.usage.pauses import recurring_standstills
+from sageaudit.domain.usage.series import (
     FROM_S,
     IDLE_BELOW_CORES,
     LATE_S,
@@ -20,12 +22,11 @@ from sageaudit.domain.usage.activity import (
     States,
     above,
     any_of,
+    mean,
+    pick_all,
     states,
     together,
 )
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from sageaudit.domain.usage.recurring import recurring_standstills
-from sageaudit.domain.usage.series import mean, pick_all
 from sageaudit.structs import replace
 
 _FILLS_OVER_S, _FILLS_BY, _RISES = 120, 0.3, 2

@@ -10,9 +10,8 @@ from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
-from sageaudit.domain.usage.activity import FROM_S, any_of, runs
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.series import Series, mean, percentile
+from sageaudit.domain.usage.series import FROM_S, Series, any_of, mean, percentile, runs
 
 
 class GpuPauses(Struct, frozen=True):

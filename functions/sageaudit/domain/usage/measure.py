@@ -10,12 +10,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from sageaudit.domain.job.course import work_windows
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.phases import work_windows
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.privacy.token_shapes import is_name
-from sageaudit.domain.usage.host_types import hosts_by_type
+from sageaudit.domain.token_shapes import is_name
 from sageaudit.domain.usage.measurements import (
     HOSTS_UNMAPPED,
     TYPES_MIXED,
@@ -25,6 +24,7 @@ from sageaudit.domain.usage.measurements import (
     Missing,
     RawSeries,
     TypeUse,
+    hosts_by_type,
 )
 from sageaudit.domain.usage.series import Series, mean
 from sageaudit.structs import replace

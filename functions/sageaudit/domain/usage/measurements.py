@@ -14,17 +14,20 @@ from functools import cached_property, partial
 from msgspec import Struct, field
 
 from sageaudit.domain.job.job import duration
-from sageaudit.domain.usage.activity import (
+from sageaudit.domain.usage.series import (
     COARSEST_PERIOD_S,
     LATE_S,
+    Series,
     States,
     cpu_works,
     gpu_works,
+    mean_of_hosts,
+    percentile_of_busiest,
+    pick_all,
     standstills,
     states,
     together,
 )
-from sageaudit.domain.usage.series import Series, mean_of_hosts, percentile_of_busiest, pick_all
 from sageaudit.structs import replace
 
 MIN_COVERAGE = 0.7

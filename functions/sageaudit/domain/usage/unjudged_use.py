@@ -11,6 +11,7 @@ from itertools import groupby
 from math import ceil
 
 from sageaudit.domain.job.job import duration
+from sageaudit.domain.usage.judged_use import PooledRuns
 from sageaudit.domain.usage.measurements import (
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,
@@ -18,7 +19,6 @@ from sageaudit.domain.usage.measurements import (
     Metric,
     Missing,
 )
-from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.domain.usage.series import Series
 
 _RESOURCES = {

@@ -21,8 +21,8 @@ from decimal import Decimal
 from itertools import chain
 from typing import Literal
 
+from sageaudit.domain.job.course import DOWNLOADS, is_work
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.phases import DOWNLOADS, is_work
 from sageaudit.domain.usage.demand import gpu_idle
 from sageaudit.domain.usage.measurements import (
     MIN_COVERAGE,

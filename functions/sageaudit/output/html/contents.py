@@ -13,7 +13,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.ranking import FamilyFix
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
-from sageaudit.domain.guides.guides import GuideDocument
+from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.usage.measurements import Measurements
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from sageaudit.domain.advice.advice import WORDS, Advice
 from sageaudit.domain.advice.comparison import Comparison
-from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.html.contents import AccountReport, DaysBefore, FirstChange

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
-from sageaudit.domain.guides.guides import GuideDocument
+from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.job.job import duration
 from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.figure import drawing, figure, table, waterfall

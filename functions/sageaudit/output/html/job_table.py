@@ -9,7 +9,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.kinds import JobKind

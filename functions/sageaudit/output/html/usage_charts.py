@@ -7,10 +7,15 @@ from decimal import Decimal
 from itertools import groupby
 
 from sageaudit.domain.job.job import duration
-from sageaudit.domain.usage.activity import IDLE_BELOW_CORES, IDLE_TO_GPU_PERCENT
 from sageaudit.domain.usage.edges import idle_head, idle_middle, idle_tail
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.series import Series, mean, percentile
+from sageaudit.domain.usage.series import (
+    IDLE_BELOW_CORES,
+    IDLE_TO_GPU_PERCENT,
+    Series,
+    mean,
+    percentile,
+)
 from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.figure import data, drawing, figure, plot
 from sageaudit.output.html.markup import Markup, join, tag

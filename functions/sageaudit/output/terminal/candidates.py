@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sageaudit.domain.bill.bill import UPPER_BOUND
-from sageaudit.domain.bill.candidate import Constraint
 from sageaudit.domain.job.job import duration
+from sageaudit.domain.resize.candidate import Constraint
 from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line
 from sageaudit.output.text.amounts import Doubts, spend_of
 from sageaudit.output.text.money import Figure, share

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from sageaudit.domain.guides.guides import GuideDocument
+from sageaudit.domain.guides import GuideDocument
 from sageaudit.output.terminal.layout import heading, line
 from sageaudit.output.text.guides import GUIDES_TITLE, NO_GUIDES
 from sageaudit.output.text.untrusted import terminal

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sageaudit.domain.alert.audit_figures import counted_findings
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument, PhaseDocument
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.job import duration
 from sageaudit.output.terminal import findings
 from sageaudit.output.terminal.layout import heading, line, plain_table

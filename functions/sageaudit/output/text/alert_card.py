@@ -10,12 +10,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
+from sageaudit.domain.alert.alert import FIRST, AlertDecision
 from sageaudit.domain.alert.audit_figures import MessageAudit, for_chat, is_regression
-from sageaudit.domain.alert.decision import FIRST, AlertDecision
-from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.bill_document import gaps
 from sageaudit.domain.audit.document import JobDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, Worth
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.amounts import of_document

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from sageaudit.domain.audit.audit import Judged
+from sageaudit.domain.audit.bill_document import is_upper_bound, lower_gaps
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import has_open_trial
-from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.spend_qualifier import is_upper_bound, lower_gaps
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums, idle_usd_of
 from sageaudit.domain.bill.finding import Bucket

@@ -16,9 +16,8 @@ from typing import NamedTuple, TypedDict
 
 from msgspec import Struct, field
 
-from sageaudit.domain.alert.alert import ChannelHour, group_of
+from sageaudit.domain.alert.alert import FIRST, AlertDecision, ChannelHour, group_of
 from sageaudit.domain.alert.audit_figures import MessageAudit
-from sageaudit.domain.alert.decision import FIRST, AlertDecision
 from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.untrusted import DOTS, log, middle, plain, terminal

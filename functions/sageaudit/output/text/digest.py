@@ -10,12 +10,11 @@ from itertools import chain
 from msgspec import Struct
 
 from sageaudit.domain.advice.advice import WITHDRAWN, Advice
-from sageaudit.domain.advice.digest import LOOK_BACK_DAYS, Digest
-from sageaudit.domain.advice.month import MONTH_DAYS
-from sageaudit.domain.audit.advised import Worth
-from sageaudit.domain.audit.spend_qualifier import SpendQualifier
+from sageaudit.domain.advice.totals import LOOK_BACK_DAYS, MONTH_DAYS, Digest
+from sageaudit.domain.audit.bill_document import SpendQualifier
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
-from sageaudit.domain.policy.digest import WEEK_DAYS
+from sageaudit.domain.policy.scope import WEEK_DAYS
 from sageaudit.output.text.amounts import of_sums
 from sageaudit.output.text.card import (
     Attribute,

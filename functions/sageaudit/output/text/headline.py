@@ -6,10 +6,10 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from sageaudit.domain.audit.audit import NOT_FINISHED, Judged
 from sageaudit.domain.audit.bill_document import gaps
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import stands
-from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.amounts import doubts_of, of_document, of_sums, spend_of

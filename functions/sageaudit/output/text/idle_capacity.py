@@ -8,11 +8,11 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.alert.audit_figures import idle_worth_a_line
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.bill_facts import VALUE_ESTIMATED
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.domain.usage.work_share import LookAt, Unit
+from sageaudit.domain.bill.idle_capacity import LookAt, Unit
 from sageaudit.output.text.money import NEAREST, Figure, share
 from sageaudit.output.text.words import number
 

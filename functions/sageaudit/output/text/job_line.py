@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sageaudit.domain.alert.audit_figures import MessageAudit
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.bill_document import gaps
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.alert_card import LOOK_AT_CHANGES, step_words
 from sageaudit.output.text.amounts import of_document

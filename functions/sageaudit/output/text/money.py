@@ -21,7 +21,7 @@ from decimal import ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
 from msgspec import Struct
 
-from sageaudit.domain.audit.spend_qualifier import (
+from sageaudit.domain.audit.bill_document import (
     SpendQualifier,
     qualifier_of,
     qualifier_of_change,

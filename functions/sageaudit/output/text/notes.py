@@ -7,18 +7,17 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from sageaudit.domain.advice.advice import WORDS, Advice
-from sageaudit.domain.audit.bill_document import BillDocument, LineDocument, gaps
+from sageaudit.domain.audit.audit import USE_CODES
+from sageaudit.domain.audit.bill_document import BillDocument, LineDocument, gaps, is_upper_bound
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
 from sageaudit.domain.audit.finding_document import NotApplicableDocument
-from sageaudit.domain.audit.judgement import USE_CODES
-from sageaudit.domain.audit.spend_qualifier import is_upper_bound
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import rollup_of
+from sageaudit.domain.prices.known_prices import LEARNT
 from sageaudit.domain.prices.market import PriceKind
-from sageaudit.domain.prices.own_rates import LEARNT
 from sageaudit.output.text.headline import still_runs
 from sageaudit.output.text.idle_capacity import value_is_estimate
 from sageaudit.output.text.money import UNKNOWN, Figure, about, rate

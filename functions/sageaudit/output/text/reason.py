@@ -7,11 +7,10 @@ from datetime import UTC
 from decimal import Decimal
 from typing import NamedTuple
 
-from sageaudit.domain.advice.month import Month
-from sageaudit.domain.alert.alert import AlertFigures, AlertKind
-from sageaudit.domain.alert.audit_figures import MessageAudit
-from sageaudit.domain.alert.decision import AlertDecision, News
-from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.advice.totals import Month
+from sageaudit.domain.alert.alert import AlertDecision, AlertKind, News
+from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.card import short_name

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.job.failure import may_resume_from
+from sageaudit.domain.job.course import may_resume_from
 from sageaudit.domain.job.job import Job, Purchase, duration, seconds_between
 from sageaudit.domain.running import (
     RULES,

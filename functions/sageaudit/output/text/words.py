@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 
 from sageaudit.domain.audit.finding_document import FixDocument
-from sageaudit.domain.bill.billed_time import Basis
+from sageaudit.domain.bill.bill import Basis
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.output.text.money import rate, usd

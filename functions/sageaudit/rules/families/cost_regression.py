@@ -24,8 +24,14 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.audit.like_runs import compared_runs, event_so_far, newest_level
-from sageaudit.domain.audit.run_summary import disk_gb, first_point_s, summary_of_run
+from sageaudit.domain.audit.family_runs import (
+    compared_runs,
+    disk_gb,
+    event_so_far,
+    first_point_s,
+    newest_level,
+    summary_of_run,
+)
 from sageaudit.rules import api
 
 SPREADS = api.Threshold(

@@ -26,8 +26,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.job.family import repository
-from sageaudit.domain.job.phases import work_phase, work_windows
+from sageaudit.domain.job.addresses import repository
+from sageaudit.domain.job.course import work_phase, work_windows
 from sageaudit.domain.usage.edges import idle_tail
 from sageaudit.domain.usage.objective import watch
 from sageaudit.rules import api

@@ -33,7 +33,7 @@ Sources: botocore, DescribeTrainingJob.TrainingEndTime: billed between start and
 
 from __future__ import annotations
 
-from sageaudit.domain.job.failure import is_trial, may_resume_from, reason_class
+from sageaudit.domain.job.course import is_trial, may_resume_from, reason_class
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import MemoryFailure, memory_failure, not_lost, retry_fix
 from sageaudit.rules.limits.idle_run import IdleRun, idle_run

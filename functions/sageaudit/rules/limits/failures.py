@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from sageaudit.domain.bill.type_rate import cheapest_type
-from sageaudit.domain.bill.type_vetoes import type_refused
-from sageaudit.domain.job.failure import is_trial, kept, limit_hit, reason_class
+from sageaudit.domain.job.course import is_trial, kept, limit_hit, reason_class
 from sageaudit.domain.job.failure_words import AWS_ERROR, GPU_MEMORY, HOST_MEMORY
 from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.resize.type_choice import cheapest_type
+from sageaudit.domain.resize.type_vetoes import type_refused
 from sageaudit.rules import api
 from sageaudit.rules.limits.memory_growth import LAST_POINTS, MemoryGrowth, memory_growth
 

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from sageaudit.domain.usage.activity import COARSEST_PERIOD_S, runs
 from sageaudit.domain.usage.edges import gpu_unrecorded, idle_middle, idle_tail
+from sageaudit.domain.usage.series import COARSEST_PERIOD_S, runs
 from sageaudit.rules import api
 
 _FROM_S = 600

@@ -19,7 +19,7 @@ Sources: botocore: SecondaryStatus; StoppingCondition: at most 28 days (processi
 
 from __future__ import annotations
 
-from sageaudit.domain.job.failure import (
+from sageaudit.domain.job.course import (
     is_trial,
     kept,
     limit_hit,

@@ -18,8 +18,8 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
-from sageaudit.domain.job.failure import LIMIT_REACHED
+from sageaudit.domain.job.course import LIMIT_REACHED
+from sageaudit.domain.resize.type_choice import cluster_usd_per_hour
 from sageaudit.rules import api
 
 EXPOSED_FROM = api.Threshold("exposed_from_usd", 200, "USD at the limit", "a big sum")

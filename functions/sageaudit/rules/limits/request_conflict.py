@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sageaudit.domain.bill.compatibility import early_stopping_refused
+from sageaudit.domain.bill.billed_job import early_stopping_refused
 from sageaudit.domain.request.request import Request
 from sageaudit.rules import api
 from sageaudit.rules.processing.transform_requests import CONCURRENT, DEFAULT_MB, MOST_MB, PAYLOAD

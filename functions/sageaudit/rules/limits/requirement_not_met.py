@@ -25,9 +25,9 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from sageaudit.domain.job.failure import is_trial
+from sageaudit.domain.job.course import is_trial
 from sageaudit.domain.job.settings import SET, SETTINGS, SettingValue, path_of, places, shown
-from sageaudit.domain.policy.require import NOT_SET, Requirement
+from sageaudit.domain.policy.rule_choices import NOT_SET, Requirement
 from sageaudit.domain.request.request import Request
 from sageaudit.rules import api
 

@@ -22,8 +22,8 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-from sageaudit.domain.audit.like_runs import failures_in_a_row
-from sageaudit.domain.job.failure import is_trial, reason_class
+from sageaudit.domain.audit.family_runs import failures_in_a_row
+from sageaudit.domain.job.course import is_trial, reason_class
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import retry_fix
 

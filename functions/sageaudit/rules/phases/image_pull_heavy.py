@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from sageaudit.domain.bill.bill_facts import image_region
-from sageaudit.domain.job.phases import DOWNLOADS
+from sageaudit.domain.job.course import DOWNLOADS
 from sageaudit.rules import api
 from sageaudit.rules.phases import phase_share as phases
 

@@ -15,7 +15,7 @@ Sources: botocore, ProcessingS3Input.S3DataDistributionType: "whether to distrib
 
 from __future__ import annotations
 
-from sageaudit.domain.job.image import cluster_framework
+from sageaudit.domain.job.addresses import cluster_framework
 from sageaudit.domain.request.request import image_name
 from sageaudit.rules import api
 

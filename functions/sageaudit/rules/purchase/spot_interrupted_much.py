@@ -23,8 +23,8 @@ from __future__ import annotations
 from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.audit.like_runs import like_runs
-from sageaudit.domain.bill.spot_attempts import lacks_checkpoints, last_attempt_s, starts_again
+from sageaudit.domain.audit.family_runs import like_runs
+from sageaudit.domain.bill.bill_facts import lacks_checkpoints, last_attempt_s, starts_again
 from sageaudit.rules import api
 
 OVER = api.Threshold("over_percent", 100, "percent of the on-demand seconds", "spot saved nothing")

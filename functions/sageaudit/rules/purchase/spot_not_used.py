@@ -29,7 +29,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from sageaudit.domain.bill.compatibility import spot_refused, spot_scarce
+from sageaudit.domain.bill.billed_job import spot_refused, spot_scarce
 from sageaudit.rules import api
 
 FROM = api.Threshold("from_s", 1800, "seconds", "shorter runs save cents")

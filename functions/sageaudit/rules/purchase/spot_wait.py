@@ -16,7 +16,7 @@ Sources: API reference, StoppingCondition: MaxWaitTimeInSeconds "must be equal t
 
 from __future__ import annotations
 
-from sageaudit.domain.job.image import builtin_algorithm
+from sageaudit.domain.job.addresses import builtin_algorithm
 from sageaudit.domain.request.forecast import DEFAULT_LIMIT_S
 from sageaudit.rules import api
 

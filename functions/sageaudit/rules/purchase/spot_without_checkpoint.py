@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.bill.spot_attempts import LONG_S, Attempts, attempts, starts_again
-from sageaudit.domain.job.image import builtin_algorithm
+from sageaudit.domain.bill.bill_facts import LONG_S, Attempts, attempts, starts_again
+from sageaudit.domain.job.addresses import builtin_algorithm
 from sageaudit.rules import api
 
 OVER = api.Threshold(

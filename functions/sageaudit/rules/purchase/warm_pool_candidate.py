@@ -29,7 +29,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from sageaudit.domain.job.phases import DOWNLOADS
+from sageaudit.domain.job.course import DOWNLOADS
 from sageaudit.rules import api
 from sageaudit.rules.phases.phase_share import PULL_AT_MOST, holds_image_pull
 from sageaudit.rules.purchase.warm_pool_model import (

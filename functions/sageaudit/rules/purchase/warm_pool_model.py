@@ -10,8 +10,8 @@ from itertools import pairwise
 from msgspec import Struct
 
 from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.domain.job.course import START_PHASES
 from sageaudit.domain.job.job import Job, seconds_between
-from sageaudit.domain.job.phases import START_PHASES
 from sageaudit.rules import api
 
 _MINUTE = Decimal(60)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from sageaudit.domain.bill.compatibility import early_stopping_refused
+from sageaudit.domain.bill.billed_job import early_stopping_refused
 from sageaudit.domain.job.parts import Tuning
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials

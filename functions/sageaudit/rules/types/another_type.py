@@ -7,12 +7,12 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from sageaudit.domain.bill.candidate import Candidate, Constraint, TypeRefusal
-from sageaudit.domain.bill.compatibility import type_fixed
-from sageaudit.domain.bill.family_type import for_family, times_there
-from sageaudit.domain.bill.resize import Resize, impossible
-from sageaudit.domain.bill.type_vetoes import image_refused
+from sageaudit.domain.bill.billed_job import type_fixed
 from sageaudit.domain.prices.market import InstanceType, Rate, comparable
+from sageaudit.domain.resize.candidate import Candidate, Constraint, TypeRefusal
+from sageaudit.domain.resize.resize import Resize, impossible
+from sageaudit.domain.resize.type_choice import for_family, times_there
+from sageaudit.domain.resize.type_vetoes import image_refused
 from sageaudit.rules import api
 
 PEAKS_HIDDEN = "Means of a minute hide short peaks: try it once."

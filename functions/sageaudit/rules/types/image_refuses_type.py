@@ -9,12 +9,12 @@ Saving: None: how much is lost depends on when it fails.
 When it is wrong: An image whose name says another CUDA version than it has. An algorithm may run on
     a family that its guide, whose last public text is of 2023, does not name.
 What to do: Take an image for the GPU, or a type that the image is for.
-Sources: docs of CUDA and PyTorch, SageMaker guide of each algorithm: `domain/bill/type_vetoes`.
+Sources: docs of CUDA and PyTorch, SageMaker guide of each algorithm: `domain/resize/type_vetoes`.
 """
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.type_vetoes import own_type_refused
+from sageaudit.domain.resize.type_vetoes import own_type_refused
 from sageaudit.rules import api
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.bill.candidate import LONGER
+from sageaudit.domain.resize.candidate import LONGER
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import (

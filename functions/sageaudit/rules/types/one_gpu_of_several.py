@@ -12,8 +12,8 @@ Sources: SageMaker guide: XGBoost, "distributed GPU training" with Dask; k-means
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.type_rate import cheapest_type
-from sageaudit.domain.job.image import builtin_algorithm
+from sageaudit.domain.job.addresses import builtin_algorithm
+from sageaudit.domain.resize.type_choice import cheapest_type
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import hourly_rate
 

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.job.family import repository
-from sageaudit.domain.job.image import builtin_algorithm
+from sageaudit.domain.job.addresses import builtin_algorithm, repository
 from sageaudit.rules import api
 
 _ONE = frozenset({"LDA", "Object2Vec", "Semantic Segmentation", "Sequence to Sequence"})

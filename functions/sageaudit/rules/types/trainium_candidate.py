@@ -17,7 +17,7 @@ Sources: AWS, Amazon EC2 Trn1 instances ("up to 50% cost-to-train savings"). AWS
 
 from __future__ import annotations
 
-from sageaudit.domain.job.family import repository
+from sageaudit.domain.job.addresses import repository
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import no_other_type, times_dearer
 

@@ -17,7 +17,7 @@ Sources: SageMaker Debugger, LowGPUUtilization, its second half: p95 above thres
 
 from __future__ import annotations
 
-from sageaudit.domain.usage.gpu_waits import GpuWaits, gpu_waits
+from sageaudit.domain.usage.pauses import GpuWaits, gpu_waits
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.gpus import CPU_FROM, loader_fix
 

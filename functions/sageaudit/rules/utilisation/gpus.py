@@ -8,7 +8,7 @@ import math
 
 from msgspec import Struct
 
-from sageaudit.domain.job.family import repository
+from sageaudit.domain.job.addresses import repository
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE, gpu_idle
 from sageaudit.rules import api

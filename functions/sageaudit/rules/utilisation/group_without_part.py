@@ -17,9 +17,9 @@ Sources: SageMaker guide, heterogeneous clusters: all groups run the same script
 
 from __future__ import annotations
 
-from sageaudit.domain.usage.activity import COARSEST_PERIOD_S
 from sageaudit.domain.usage.edges import gpu_unrecorded, host_ends
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
+from sageaudit.domain.usage.series import COARSEST_PERIOD_S
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.hosts import NEED_NOTHING, without_gpu_work
 

@@ -12,12 +12,11 @@ from statistics import median
 
 from msgspec import Struct
 
-from sageaudit.domain.audit.like_runs import like_runs, same_settings
-from sageaudit.domain.bill.resize import HEADROOM_PERCENT
-from sageaudit.domain.usage.activity import ONE_PROCESS_TO_CORES, gpu_works
+from sageaudit.domain.audit.family_runs import like_runs, same_settings
+from sageaudit.domain.resize.resize import HEADROOM_PERCENT
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE, gpu_idle
 from sageaudit.domain.usage.edges import at_work, host_ends, work_metric
-from sageaudit.domain.usage.series import Series, pick_all
+from sageaudit.domain.usage.series import ONE_PROCESS_TO_CORES, Series, gpu_works, pick_all
 from sageaudit.rules import api
 from sageaudit.rules.api import Measurements, Metric, Missing, mean
 from sageaudit.structs import replace

@@ -29,10 +29,9 @@ from __future__ import annotations
 from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.job.phases import work_phase
+from sageaudit.domain.job.course import work_phase
 from sageaudit.domain.usage.edges import cores_busy, idle_middle
-from sageaudit.domain.usage.gpu_waits import GpuPauses, gpu_pauses
-from sageaudit.domain.usage.recurring import recurring_standstills
+from sageaudit.domain.usage.pauses import GpuPauses, gpu_pauses, recurring_standstills
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import (
     NEEDS_NO_GPU,

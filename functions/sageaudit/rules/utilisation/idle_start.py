@@ -25,8 +25,8 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from sageaudit.domain.bill.type_rate import seconds_beside_cpu_type
-from sageaudit.domain.job.phases import work_phase
+from sageaudit.domain.job.course import work_phase
+from sageaudit.domain.resize.type_choice import seconds_beside_cpu_type
 from sageaudit.domain.usage.edges import (
     before_gpu,
     cores_busy,

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.job.phases import work_phase
+from sageaudit.domain.job.course import work_phase
 from sageaudit.domain.usage.edges import gpu_unrecorded
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import (

@@ -23,10 +23,10 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.bill.billed_job import BilledJob
-from sageaudit.domain.bill.type_rate import seconds_beside_cpu_type
-from sageaudit.domain.job.phases import work_phase
-from sageaudit.domain.usage.activity import FROM_S, IDLE_BELOW_CORES, ONE_PROCESS_TO_CORES, runs
+from sageaudit.domain.job.course import work_phase
+from sageaudit.domain.resize.type_choice import seconds_beside_cpu_type
 from sageaudit.domain.usage.edges import memory_gib
+from sageaudit.domain.usage.series import FROM_S, IDLE_BELOW_CORES, ONE_PROCESS_TO_CORES, runs
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
 

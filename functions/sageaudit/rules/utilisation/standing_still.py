@@ -7,7 +7,6 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from sageaudit.domain.usage.activity import FROM_S
 from sageaudit.domain.usage.edges import (
     after_gpu,
     cores_busy,
@@ -15,6 +14,7 @@ from sageaudit.domain.usage.edges import (
     idle_tail,
     opening_periods,
 )
+from sageaudit.domain.usage.series import FROM_S
 from sageaudit.rules import api
 
 WAITS = "A run that waits for a query or for another job looks the same."

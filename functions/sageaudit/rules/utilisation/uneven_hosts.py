@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.job.image import cluster_framework
-from sageaudit.domain.job.phases import work_phase
+from sageaudit.domain.job.addresses import cluster_framework
+from sageaudit.domain.job.course import work_phase
 from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.hosts import NEED_NOTHING, HostLoad, host_load, idle_percent

@@ -17,7 +17,7 @@ from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Recorded
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.job.ref import JobEnded
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset

@@ -17,9 +17,9 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.judged_use import PooledRuns, pooled, short_use
+from sageaudit.domain.usage.measure import unpack
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.domain.usage.pooled_runs import PooledRuns, pooled, short_use
-from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.ports import History
 from sageaudit.workflows.audit.attempt import AuditDependencies
 

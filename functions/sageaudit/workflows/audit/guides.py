@@ -8,8 +8,7 @@ from datetime import datetime
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import NO_CREATION_TIME
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.guides.guides import GuideDocument, chosen
-from sageaudit.domain.guides.traits import of_audit
+from sageaudit.domain.guides import GuideDocument, chosen, of_audit
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import InstanceType

@@ -9,30 +9,28 @@ from decimal import Decimal
 from msgspec import Struct
 
 from sageaudit.domain.audit import rollup
-from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.audit import Audit, Waste, judgement
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.family_runs import summary_of_run
 from sageaudit.domain.audit.finding_document import Outcomes
-from sageaudit.domain.audit.judgement import Waste, judgement
-from sageaudit.domain.audit.run_summary import summary_of_run
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.trials import allocate_trials, trial_of
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
+from sageaudit.domain.bill.billed_job import marked
 from sageaudit.domain.bill.change import SetType
-from sageaudit.domain.bill.compatibility import marked
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Finding, Found, RuleName
 from sageaudit.domain.bill.idle_capacity import idle_capacity
-from sageaudit.domain.job.failure import reason_class
+from sageaudit.domain.job.course import reason_class
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.policy.discounts import own
-from sageaudit.domain.policy.exemption import exemptions
-from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.policy import Policy, exemptions
 from sageaudit.domain.prices.known_prices import day_of
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.judged_use import PooledRuns
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.rules.card import AccountCase, FamilyCase, Rule, Ruleset, TuningCase
 from sageaudit.rules.judge import judge
 from sageaudit.structs import replace

@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from sageaudit.domain.audit.record import NOT_NAMED, Detail
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.job.describe import latest_time, parse
-from sageaudit.domain.job.event import DescribedRun, JobEnded, described_run, same_run
+from sageaudit.domain.job.course import own_code_s, so_far
+from sageaudit.domain.job.describe import TagNames, audited_tags, latest_time, parse, unread_tags
 from sageaudit.domain.job.job import FINISHED, Job
-from sageaudit.domain.job.kept import TagNames, audited_tags, unread_tags
-from sageaudit.domain.job.phases import own_code_s, so_far
+from sageaudit.domain.job.ref import DescribedRun, JobEnded, described_run, same_run
 from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.usage.measure import unpack
 from sageaudit.domain.usage.measurements import (
     DENIED,
     METRICS_COME_WITHIN,
@@ -28,7 +28,6 @@ from sageaudit.domain.usage.measurements import (
     Measurements,
     Metric,
 )
-from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import AccessDenied, JobNotFound, Malformed, Throttled, Unavailable
 from sageaudit.ports import History, Jobs
 from sageaudit.structs import replace

@@ -18,8 +18,8 @@ from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.record import NO_CREATION_TIME, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.listed import LONGEST_LIFE
 from sageaudit.domain.job.ref import rollup_of
+from sageaudit.domain.sweep import LONGEST_LIFE
 from sageaudit.domain.usage.measurements import METRICS_COME_WITHIN
 from sageaudit.ports import History
 from sageaudit.structs import replace

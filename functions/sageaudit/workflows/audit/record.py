@@ -10,12 +10,12 @@ from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.audit.record import NO_CREATION_TIME, Detail, Entry, Recorded, Verdict
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.job.describe import keep, kept_tags
 from sageaudit.domain.job.family import FAMILY_VERSION
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kept import keep, kept_tags
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measure import pack
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.domain.usage.series_codec import pack
 from sageaudit.errors import reading
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import (

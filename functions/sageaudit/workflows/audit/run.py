@@ -11,10 +11,10 @@ from types import MappingProxyType
 
 from sageaudit.domain.audit.audit import unaudited
 from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.job.describe import kept_tags
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kept import kept_tags
 from sageaudit.domain.job.kinds import RollUp
+from sageaudit.domain.job.ref import JobEnded
 from sageaudit.errors import Unavailable, reading
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import (

@@ -14,17 +14,16 @@ from sageaudit.adapters.aws.clients import CONFIG, client
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoInstallation, DynamoSweepNotes
-from sageaudit.domain.advice.own_cost import OWN_AUDIT_USD, OWN_WRITE_USD
+from sageaudit.domain.advice.totals import OWN_AUDIT_USD, OWN_WRITE_USD
 from sageaudit.domain.job.job import duration
-from sageaudit.domain.job.listed import Period
-from sageaudit.domain.sweep import still_swept
+from sageaudit.domain.sweep import Period, still_swept
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.commands import HistoryPlace
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.words import counted
-from sageaudit.workflows.redrive.letters import WORK, LetterKind, outputs_of
-from sageaudit.workflows.scan.scanned_accounts import THREADS
-from sageaudit.workflows.sweep.backfill import Deployed, Standing
+from sageaudit.workflows.backfill import Deployed, Standing
+from sageaudit.workflows.redrive import WORK, LetterKind, outputs_of
+from sageaudit.workflows.scan.accounts import THREADS
 
 _CONFIG = CONFIG.merge(Config(max_pool_connections=THREADS))
 _KEPT = {63: "an hour", 15: "5 minutes"}

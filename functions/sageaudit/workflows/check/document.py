@@ -18,13 +18,12 @@ from sageaudit.domain.audit.finding_document import other_outcomes, rounded
 from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Parameter, Severity
 from sageaudit.domain.request.forecast import Basis, Cost, FamilyForecast
 from sageaudit.domain.request.recognise import Recognised
-from sageaudit.domain.request.request import Request
-from sageaudit.domain.request.terraform import SHORTENED
+from sageaudit.domain.request.request import Path, Request, place_of
+from sageaudit.domain.request.sources import SHORTENED
 from sageaudit.domain.request.validity import Fault, Problem
-from sageaudit.domain.request.values import Path, place_of
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
-from sageaudit.workflows.check.run import Checked, fixes_of, refused
+from sageaudit.workflows.check.request import Checked, fixes_of, refused
 
 SCHEMA = 1
 _SNAKE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -14,32 +14,30 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Exemption, Finding, Found, Parameter, Severity
-from sageaudit.domain.guides.guides import GuideDocument, chosen
-from sageaudit.domain.guides.traits import of_request
+from sageaudit.domain.guides import GuideDocument, chosen, of_request
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.settings import path_of
 from sageaudit.domain.policy.discounts import own
-from sageaudit.domain.policy.exemption import exemptions
-from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.policy import Policy, exemptions
 from sageaudit.domain.prices.market import InstanceType, Market
-from sageaudit.domain.request.advice import Ignored, ignored
 from sageaudit.domain.request.forecast import (
     DEFAULT_LIMIT_S,
     HOUR_S,
     Basis,
     Cost,
     FamilyForecast,
+    Ignored,
     RunLimit,
     cost_of,
     cost_of_search,
     dearest,
+    ignored,
     limit_of,
     of_family,
 )
-from sageaudit.domain.request.request import Request, planned
+from sageaudit.domain.request.request import NotKnown, Request, planned
 from sageaudit.domain.request.validity import ApiModel, Problem
-from sageaudit.domain.request.values import NotKnown
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules.card import FamilyCase, RequestCase, Ruleset, TuningCase

@@ -17,11 +17,11 @@ from msgspec import Struct
 
 from sageaudit import __version__
 from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.advice.digest import Digest
-from sageaudit.domain.job.listed import Period
-from sageaudit.domain.policy.digest import DigestTimes
+from sageaudit.domain.advice.totals import Digest
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route
+from sageaudit.domain.policy.scope import DigestTimes
+from sageaudit.domain.sweep import Period
 from sageaudit.errors import AwsError
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.page import page
@@ -30,8 +30,8 @@ from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
 from sageaudit.output.text.envelope import NOBODY, Notice, Writer, to_body
 from sageaudit.output.text.links import Link
 from sageaudit.ports import Decisions, DigestLedger, History, ReportStore
-from sageaudit.queries.digest import digests
-from sageaudit.workflows.report.contents import ReportSource, account_report, heads_of
+from sageaudit.workflows.digest import digests
+from sageaudit.workflows.report import ReportSource, account_report, heads_of
 
 REPORT_DAYS = 30
 _NOT_WRITTEN = "it could not be written: the log of digest says why"

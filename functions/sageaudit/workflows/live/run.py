@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypeVar
 
-from sageaudit.adapters.aws.accounts import Accounts
+from sageaudit.adapters.aws.accounts import Accounts, open_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
-from sageaudit.adapters.aws.session import open_session
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
@@ -19,11 +18,10 @@ from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.domain.job.course import so_far
 from sageaudit.domain.job.describe import parse
-from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.phases import so_far
-from sageaudit.domain.job.ref import JOB_NAME, JobRef
+from sageaudit.domain.job.ref import JOB_NAME, JobEnded, JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import (
     AccessDenied,
@@ -39,8 +37,8 @@ from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Dropped
 from sageaudit.workflows.audit.run import audit_finished_job
+from sageaudit.workflows.live import AnswerRecorder
 from sageaudit.workflows.recordings.jobs import Run
-from sageaudit.workflows.recordings.recorder import AnswerRecorder
 
 T = TypeVar("T")
 _MOST_NAMED = 10

@@ -8,8 +8,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from sageaudit.domain.alert.alert import ChannelHour, PastAlerts, hour_of
-from sageaudit.domain.alert.decision import AlertDecision
+from sageaudit.domain.alert.alert import AlertDecision, ChannelHour, PastAlerts, hour_of
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Destination
 from sageaudit.output.text.card import MessageCard

@@ -27,9 +27,17 @@ from itertools import islice, takewhile
 
 from sageaudit.domain.advice.advice import MOST_RUNS, advice_id, advices_of
 from sageaudit.domain.advice.comparison import find_cost_spike
-from sageaudit.domain.alert.alert import Alert, AlertKind, PastAlerts, group_key
+from sageaudit.domain.alert.alert import (
+    Alert,
+    AlertCase,
+    AlertDecision,
+    AlertKind,
+    PastAlerts,
+    group_key,
+    no_alert,
+    with_details,
+)
 from sageaudit.domain.alert.audit_figures import MessageAudit
-from sageaudit.domain.alert.decision import AlertCase, AlertDecision, no_alert, with_details
 from sageaudit.domain.alert.rule import (
     FIRST_VERSION,
     alerts_by,

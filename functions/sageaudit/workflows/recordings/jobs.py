@@ -11,18 +11,18 @@ from typing import Any, Self
 from msgspec import Struct
 
 from sageaudit.adapters.files import recording
-from sageaudit.adapters.files.data_folder import fingerprint_key
+from sageaudit.adapters.files.local_files import fingerprint_key
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED
 from sageaudit.domain.audit.summary import JobKey
+from sageaudit.domain.job.course import so_far
 from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.listed import Listed
-from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import InstanceType, Market
+from sageaudit.domain.sweep import Listed
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import (
     METRICS_COME_WITHIN,

@@ -13,7 +13,7 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument, document
-from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.job.ref import JobEnded
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, HistoryFileError, SageauditError
 from sageaudit.ports import History

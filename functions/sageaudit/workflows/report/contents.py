@@ -12,19 +12,19 @@ from typing import Any
 from msgspec import Struct, field
 
 from sageaudit.domain.advice.advice import Advice, Decision, State, dearest_first
-from sageaudit.domain.advice.digest import LOOK_BACK_DAYS
+from sageaudit.domain.advice.totals import LOOK_BACK_DAYS
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.ranking import FamilyFix, rule_fix
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums, added, grouped, total
 from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.job.course import so_far
 from sageaudit.domain.job.describe import parse
-from sageaudit.domain.job.listed import Period
-from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.sweep import Period
+from sageaudit.domain.usage.measure import unpack
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.html.contents import (
     DETAILED,
@@ -42,9 +42,8 @@ from sageaudit.queries.advices import by_family
 from sageaudit.queries.changes import changed_families, changes, covers_before, window_before
 from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists, heads_of_period, place
-from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.question import Question
-from sageaudit.queries.window import Window
+from sageaudit.queries.window import ONE_DAY, Window, window_of
 from sageaudit.workflows.audit.whole_audit import whole_audit
 
 Watched = Callable[[Iterable[Any], str, str], Iterable[Any]]

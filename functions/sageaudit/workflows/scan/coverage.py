@@ -8,15 +8,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from sageaudit.adapters.aws.accounts import identity
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.aws.session import identity
 from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, CostExplorer
 from sageaudit.domain.audit.sums import Scope
-from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.ref import partition_of
-from sageaudit.domain.reconcile.audited_lines import AuditedLine, lines_of
 from sageaudit.domain.reconcile.coverage import Coverage, coverage
-from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
+from sageaudit.domain.reconcile.lines import AuditedLine, AwsLine, AwsSpend, lines_of
+from sageaudit.domain.sweep import Period
 from sageaudit.errors import AwsError, BadUsage, Malformed, SageauditError
 from sageaudit.ports import History
 from sageaudit.queries.lists import heads_of_period

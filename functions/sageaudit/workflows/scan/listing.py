@@ -8,8 +8,8 @@ from functools import partial
 from msgspec import Struct
 
 from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind
-from sageaudit.domain.job.listed import Listed, Period, chosen, with_listed_children
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.sweep import Listed, Period, chosen, with_listed_children
 from sageaudit.errors import AwsError
 from sageaudit.ports import JobLists, Workers
 

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
+from sageaudit.domain.job.course import so_far
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.listed import Listed
-from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.sweep import Listed
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import AwsError, Malformed, SageauditError
 from sageaudit.workflows.audit.attempt import AuditDependencies

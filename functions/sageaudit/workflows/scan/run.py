@@ -14,13 +14,13 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Sums, sums_of
-from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed
+from sageaudit.domain.job.ref import JobEnded
+from sageaudit.domain.sweep import Listed
 from sageaudit.errors import (
     AccessDenied,
     AwsError,
@@ -34,7 +34,7 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.audit.whole_audit import whole_audit
-from sageaudit.workflows.scan.read_ahead import Reader, ReadJob
+from sageaudit.workflows.scan.lanes import Reader, ReadJob
 
 AHEAD = 24
 """Jobs of one lane that are read before their turn: enough for 10 a second at 2 s each."""

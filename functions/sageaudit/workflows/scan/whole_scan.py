@@ -15,8 +15,8 @@ from sageaudit.domain.audit.ranking import FamilyFix, RankedName, Ranking, famil
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.sums import Scope, SumRow, grouped
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed, Period, chosen, newest
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.sweep import Listed, Period, chosen, newest
 from sageaudit.errors import (
     AwsError,
     BadRecording,
@@ -32,9 +32,14 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.recordings.jobs import recordings_below
-from sageaudit.workflows.scan.listing import ListRefusal, list_jobs
-from sageaudit.workflows.scan.run import Lane, scan, to_audit
-from sageaudit.workflows.scan.scanned_accounts import ScannedAccount, ScannedAccounts, lanes_of
+from sageaudit.workflows.scan.accounts import (
+    ListRefusal,
+    ScannedAccount,
+    ScannedAccounts,
+    lanes_of,
+    list_jobs,
+)
+from sageaudit.workflows.scan.lanes import Lane, scan, to_audit
 from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
 _FAMILY_RUNS = 500

@@ -18,8 +18,7 @@ from sageaudit.domain.alert.rule import why_too_old
 from sageaudit.domain.audit.record import Entry, Verdict
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.job import FINISHED
-from sageaudit.domain.job.listed import Listed
-from sageaudit.domain.sweep import event_of
+from sageaudit.domain.sweep import Listed, event_of
 from sageaudit.errors import BadHistory, Throttled, Unavailable
 from sageaudit.ports import History, PacedQueue, SweepNotes, Workers
 from sageaudit.structs import replace

@@ -16,9 +16,9 @@ from msgspec import Struct
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.sweep import (
+    Listed,
     ListOfJobs,
     ListState,
     SentNote,

@@ -22,20 +22,17 @@ from sageaudit.domain.audit.record import FAMILY_RUNS, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.finding import RuleName, Severity
-from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
-from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.course import so_far
+from sageaudit.domain.job.describe import kept_tags, parse
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job, Purchase, seconds_between
-from sageaudit.domain.job.kept import kept_tags
-from sageaudit.domain.job.listed import Listed
-from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.policy.discounts import own
-from sageaudit.domain.policy.exemption import exemptions
-from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.policy import Policy, exemptions
 from sageaudit.domain.policy.routes import Destination, RouteFacts
-from sageaudit.domain.policy.watch import Watching
+from sageaudit.domain.policy.scope import Watching
 from sageaudit.domain.prices.known_prices import day_of
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.resize.type_choice import cluster_usd_per_hour
 from sageaudit.domain.running import (
     READ_BACK,
     RULES,
@@ -49,7 +46,7 @@ from sageaudit.domain.running import (
     idleness,
     what_to_say,
 )
-from sageaudit.domain.sweep import ListOfJobs
+from sageaudit.domain.sweep import Listed, ListOfJobs
 from sageaudit.domain.usage.measurements import DENIED, Metric
 from sageaudit.errors import AccessDenied, AwsError, BadHistory, JobNotFound, Malformed
 from sageaudit.output.text.card import MessageCard
