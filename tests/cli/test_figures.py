@@ -16,6 +16,7 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import asking
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text import plain, slack
+from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.headline import headline
 from sageaudit.ports import History
 from tests.fakes import documents
@@ -126,14 +127,16 @@ def test_a_tuning_job_has_no_cost_of_its_own(
         documents.lost_document,
     ],
 )
-def test_a_message_begins_with_the_headline_of_the_audit(
+def test_a_message_says_what_the_run_cost_as_the_headline_of_the_audit_does(
     made: Callable[[], AuditDocument],
 ) -> None:
     """In each channel."""
     audit = made()
-    assert headline(audit) in plain.message(document_card(audit))["message"]
-    header = slack.message(document_card(audit))["blocks"][0]["text"]["text"]
-    assert headline(audit) in unescape(header)
+    cost = str(of_document(audit).spend)
+    assert cost in headline(audit)
+    assert f"this run's {cost}" in " ".join(plain.message(document_card(audit))["message"].split())
+    why = slack.message(document_card(audit))["blocks"][1]["text"]["text"]
+    assert f"this run's {cost}" in unescape(why)
 
 
 def test_the_ranking_of_a_scan_says_the_same_as_lists_and_page(run: Run, tmp_path: Path) -> None:

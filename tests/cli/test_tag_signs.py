@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.alert.alert import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.output.text import plain, slack, teams
-from tests.fakes.cards import document_card
+from tests.fakes.cards import decided, document_card
 from tests.fakes.command_line import Run
 from tests.fakes.documents import advised
 from tests.fakes.jobs import training_answer
@@ -56,7 +55,7 @@ def test_a_sign_before_a_name_is_a_part_of_it(run: Run, tmp_path: Path, owner: s
 def test_no_channel_takes_it_for_a_mention(run: Run, tmp_path: Path, owner: str) -> None:
     """Slack shows another at sign; Teams and SNS have neither mentions nor formulas in a text."""
     document, _ = audited(run, tmp_path, owner)
-    card = document_card(document, AlertDecision(advice=advised()))
+    card = document_card(document, decided(advice=advised()))
     in_slack = json.dumps(slack.message(card), ensure_ascii=False)
     assert "@" not in in_slack.replace("<!date", "")
     assert owner.replace("@", "＠") in in_slack

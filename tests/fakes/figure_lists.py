@@ -135,12 +135,12 @@ def job_page(asked: Asked) -> Cells:
 
 
 def alert_card(asked: Asked) -> Cells:
-    """The headline of the message about the job, where it names what the job cost."""
+    """The message about the job, if it names what the job cost."""
     [head] = asked.history.runs(RunQuery.of_name(asked.job))
     audit = asked.history.audit(head.key)
     assert audit is not None
-    text = plain.message(document_card(audit))["message"].splitlines()[0]
-    spend = re.search(rf"cost ({FIGURE})|of ({FIGURE})", text)
+    text = " ".join(plain.message(document_card(audit))["message"].split())
+    spend = re.search(rf"run cost ({FIGURE})|run's ({FIGURE})", text)
     return {"spend": read("spend", spend[1] or spend[2])} if spend else {}
 
 

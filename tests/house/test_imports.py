@@ -42,7 +42,7 @@ ORDER = {
         *("audit", "notify", "deliver", "sweep", "check", "report", "digest"),
         *("recordings", "preview", "live", "scan", "example", "redrive", "backfill", "doctor"),
     ),
-    "output": ("text", "fixes", "terminal", "html"),
+    "output": ("text", "terminal", "html"),
     "cli": (
         *("messages", "options", "views", "asking_aws", "asking"),
         *("advices", "commands", "main"),

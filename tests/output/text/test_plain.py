@@ -22,7 +22,7 @@ from tests.fakes.hostile import documents, whole_documents
 
 def test_subject() -> None:
     """The subject is the whole news."""
-    news = "train-bert: $2.04 of $4.55 (45%) was avoidable: use 1 x ml.g4dn.xlarge"
+    news = "train-bert wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge"
     assert message(document_card(document()))["subject"] == news
 
 

@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from sageaudit.domain.alert.alert import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
 from sageaudit.output.text.slack import check, message
 from sageaudit.output.text.untrusted import units
-from tests.fakes.cards import document_card
+from tests.fakes.cards import decided, document_card
 from tests.fakes.documents import advised, document, job, lost_document
 from tests.fakes.hostile import documents, whole_documents
 
@@ -35,14 +34,14 @@ def assert_within_limits(payload: dict[str, Any]) -> None:
 
 def test_the_news_is_in_headline_and_notification_then_comes_the_rest() -> None:
     """The card in three sections: the news, why and what to do, whose it is and how to go on."""
-    payload = message(document_card(document(), AlertDecision(advice=advised())))
-    news = "train-bert: $2.04 of $4.55 (45%) was avoidable: use 1 x ml.g4dn.xlarge"
+    payload = message(document_card(document(), decided(advice=advised())))
+    news = "train-bert wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge"
     assert payload["text"] == news
     headline, card, foot = texts(payload)
     assert headline == f"*{news}*"
     assert card.split("\n")[:4] == [
         "*Why*: The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
-        "*Do this*: saves $1.53 of this run's $4.55",
+        "*Do this*: saves $1.53 of this run's $4.55; $540 a month",
         '`InstanceType = "ml.g4dn.xlarge"`',
         "*Caveat*: The data loader gets 4 vCPUs in place of 8.",
     ]

@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from sageaudit.domain.alert.alert import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
 from sageaudit.output.text.card import CardLine, MessageCard
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.teams import MOST_BYTES, as_repeat, check, message, shown
-from tests.fakes.cards import document_card
+from tests.fakes.cards import decided, document_card
 from tests.fakes.documents import advised, document, lost_document
 from tests.fakes.hostile import documents, whole_documents
 
@@ -30,11 +29,11 @@ def content(payload: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_news_comes_first_then_what_to_do_and_the_links_are_buttons() -> None:
     """The lines of a mail, with the links of Slack."""
-    payload = message(document_card(document(), AlertDecision(advice=advised())))
+    payload = message(document_card(document(), decided(advice=advised())))
     assert list(shown(payload)) == [
-        "train-bert: $2.04 of $4.55 (45%) was avoidable: use 1 x ml.g4dn.xlarge",
+        "train-bert wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge",
         "Why: The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
-        "Do this: saves $1.53 of this run's $4.55",
+        "Do this: saves $1.53 of this run's $4.55; $540 a month",
         'InstanceType = "ml.g4dn.xlarge"',
         "Caveat: The data loader gets 4 vCPUs in place of 8.",
         "Not counted: spot-not-used about $0.90",
