@@ -13,7 +13,7 @@ from typing import Any
 import aws_cdk as cdk
 from botocore.exceptions import ClientError
 
-from sageaudit.domain.policy.members import Members
+from sageaudit.domain.policy.scope import Members
 
 TEMPLATE = Path(__file__).parent / "member.yaml"
 MOST_WITHOUT_ORGANIZATION = 100

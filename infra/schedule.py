@@ -11,7 +11,7 @@ from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
 from infra.queues import dead_letter_queue
-from sageaudit.domain.policy.digest import DigestTimes
+from sageaudit.domain.policy.scope import DigestTimes
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,9 +44,8 @@ from sageaudit.adapters.history.dynamo.table import (
 )
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.policy.digest import DigestTimes
-from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.routes import OWN_TOPIC
+from sageaudit.domain.policy.scope import DigestTimes, Members
 from sageaudit.settings import notices_queue_variable
 
 AUDIT_TIMEOUT = cdk.Duration.seconds(AUDIT_TIMEOUT_S)

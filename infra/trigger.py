@@ -15,9 +15,9 @@ from constructs import Construct
 
 from infra.members import may_forward
 from infra.queues import dead_letter_queue, work_queue
-from sageaudit.domain.job.event import BUS_SOURCES, TERMINAL
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.policy.members import Members
+from sageaudit.domain.job.ref import BUS_SOURCES, TERMINAL
+from sageaudit.domain.policy.scope import Members
 
 
 class Trigger(Construct):

@@ -30,8 +30,8 @@ from sageaudit.cli.commands.demo import demo as example_command
 from sageaudit.domain.audit.record import RuleFinding, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
-from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.sweep import Period
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.page import page
 from sageaudit.output.text.amounts import of_head

@@ -15,10 +15,9 @@ from typing import Any
 
 from infra.members import TEMPLATE as MEMBER
 from infra.template import from_stub
-from sageaudit.domain.policy.digest import DigestTimes
-from sageaudit.domain.policy.members import MEMBER_ROLE, Members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import CHANNEL_SECRETS, ChannelChoice, own_topic
+from sageaudit.domain.policy.scope import MEMBER_ROLE, DigestTimes, Members
 
 _ACCOUNT = "444455556666"
 _ARN = f"arn:aws:{{}}:us-east-1:{_ACCOUNT}:{{}}"

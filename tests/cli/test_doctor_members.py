@@ -14,8 +14,8 @@ from moto import mock_aws
 from sageaudit.adapters.aws.probes import IN_A_MEMBER
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
-from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.scope import Members
 from sageaudit.domain.sweep import SentNote
 from sageaudit.workflows.doctor import permissions
 from sweep import handler

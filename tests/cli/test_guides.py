@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.guides.guides import load
+from sageaudit.domain.guides import load
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.command_line import Result, Run
 from tests.fakes.planned import PYTORCH, body

@@ -19,7 +19,7 @@ from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import asking
 from sageaudit.cli.commands import notify
-from sageaudit.domain.alert.alert import AlertFigures
+from sageaudit.domain.alert.audit_figures import AlertFigures
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
 from tests.adapters.history.tables import dynamodb, new_table

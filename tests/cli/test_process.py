@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sageaudit.cli.main import main
-from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.job.ref import JobEnded
 from sageaudit.workflows.audit.attempt import Outcome
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.recordings import run as recorded_audits

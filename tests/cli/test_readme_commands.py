@@ -16,7 +16,7 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import asking
 from sageaudit.cli.command_folder import GROUPS
-from sageaudit.domain.job.listed import Period
+from sageaudit.domain.sweep import Period
 from sageaudit.workflows.example import company as example_company
 from sageaudit.workflows.example.run import record_example
 from sageaudit.workflows.report import contents

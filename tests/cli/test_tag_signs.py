@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.alert.decision import AlertDecision
+from sageaudit.domain.alert.alert import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.output.text import plain, slack, teams

@@ -18,10 +18,10 @@ from decimal import Decimal
 
 from sageaudit.domain.advice.advice import Advice, Decision, Verb, advice_id, advices_of
 from sageaudit.domain.advice.comparison import find_cost_spike
-from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind, PastAlerts
-from sageaudit.domain.alert.decision import AlertCase, AlertDecision
+from sageaudit.domain.alert.alert import Alert, AlertCase, AlertDecision, AlertKind, PastAlerts
+from sageaudit.domain.alert.audit_figures import AlertFigures
 from sageaudit.domain.alert.rule import alerts_by, decide
-from sageaudit.domain.audit.advised import Advised, Worth
+from sageaudit.domain.audit.finding_document import Advised, Worth
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase

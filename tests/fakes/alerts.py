@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind
+from sageaudit.domain.alert.alert import Alert, AlertKind
+from sageaudit.domain.alert.audit_figures import AlertFigures
 
 NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
 

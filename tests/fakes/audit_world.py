@@ -21,8 +21,8 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.scope import Members
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.errors import JobNotFound
 from sageaudit.rules import catalogue

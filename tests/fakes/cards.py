@@ -1,7 +1,7 @@
 """The card of a message, from the audit's whole document."""
 
+from sageaudit.domain.alert.alert import FIRST, AlertDecision
 from sageaudit.domain.alert.audit_figures import MessageAudit
-from sageaudit.domain.alert.decision import FIRST, AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import MessageCard

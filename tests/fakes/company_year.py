@@ -12,10 +12,9 @@ from decimal import Decimal
 from pathlib import Path
 
 from sageaudit.domain.advice.advice import Decision, Verb, advice_id
-from sageaudit.domain.advice.month import MONTH_DAYS, month_of
-from sageaudit.domain.alert.alert import Alert, AlertKind
-from sageaudit.domain.alert.decision import AGAIN_AFTER, AlertDecision
-from sageaudit.domain.audit.advised import Advised, Worth
+from sageaudit.domain.advice.totals import MONTH_DAYS, month_of
+from sageaudit.domain.alert.alert import AGAIN_AFTER, Alert, AlertDecision, AlertKind
+from sageaudit.domain.audit.finding_document import Advised, Worth
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy

@@ -9,10 +9,9 @@ from typing import Any
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.domain.job.event import JobEnded, job_ended
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.ref import JobEnded, JobRef, job_ended
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Missing

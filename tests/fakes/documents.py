@@ -5,10 +5,9 @@ from decimal import Decimal
 from typing import Any, cast
 
 from sageaudit.domain.advice.advice import Advice, State
-from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.bill_document import LineDocument
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, Worth
 from sageaudit.domain.bill.finding import Severity
 
 ACCOUNT, REGION = "111122223333", "us-east-1"

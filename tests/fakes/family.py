@@ -14,8 +14,7 @@ from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.rows import head_of
 from sageaudit.adapters.lambda_runtime.records import version_of
-from sageaudit.domain.alert.alert import AlertKind
-from sageaudit.domain.alert.decision import AlertDecision
+from sageaudit.domain.alert.alert import AlertDecision, AlertKind
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Entry, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey

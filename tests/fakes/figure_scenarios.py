@@ -11,10 +11,9 @@ from typing import Any, cast
 
 from msgspec import Struct, field
 
-from sageaudit.domain.audit.bill_document import BillDocument
+from sageaudit.domain.audit.bill_document import BillDocument, qualifier_of_bill
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Entry
-from sageaudit.domain.audit.spend_qualifier import qualifier_of_bill
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.job.job import Purchase

@@ -110,10 +110,13 @@ def main() -> None:
     from sageaudit.adapters.prices import packaged  # noqa: PLC0415
     from sageaudit.adapters.prices.sources import offline_markets  # noqa: PLC0415
     from sageaudit.domain.alert.audit_figures import MessageAudit, why_never  # noqa: PLC0415
-    from sageaudit.domain.job.event import JobEnded, job_ended  # noqa: PLC0415
     from sageaudit.domain.job.kinds import JobKind  # noqa: PLC0415
-    from sageaudit.domain.job.listed import Period  # noqa: PLC0415
-    from sageaudit.domain.job.ref import JobRef  # noqa: PLC0415
+    from sageaudit.domain.job.ref import (  # noqa: PLC0415
+        JobEnded,
+        JobRef,
+        job_ended,
+    )
+    from sageaudit.domain.sweep import Period  # noqa: PLC0415
     from sageaudit.domain.usage.measure import measure  # noqa: PLC0415
     from sageaudit.output.text.notes import family_words  # noqa: PLC0415
     from sageaudit.workflows.audit.attempt import Audited, Caller  # noqa: PLC0415

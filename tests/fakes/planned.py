@@ -12,8 +12,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.request.forecast import Cost
-from sageaudit.domain.request.request import CREATE, Request
-from sageaudit.domain.request.values import NotKnown
+from sageaudit.domain.request.request import CREATE, NotKnown, Request
 from sageaudit.rules import catalogue
 from sageaudit.workflows.check.run import Checked, FamilyHistory, check, prepare, problems_of
 from tests.fakes.jobs import REGION, START, market

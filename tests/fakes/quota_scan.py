@@ -20,8 +20,8 @@ from sageaudit.adapters.aws.pace import Pace
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.sweep import Period
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.scan.listing import list_jobs

@@ -14,7 +14,7 @@ from sageaudit.domain.audit.document import AuditDocument, SliceDocument
 from sageaudit.domain.audit.record import Detail, Entry
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
-from sageaudit.domain.job.listed import Period
+from sageaudit.domain.sweep import Period
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body, job_title

@@ -11,9 +11,8 @@ from typing import Any, cast
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
+from sageaudit.domain.sweep import Listed, ListOfJobs, ListState, SentNote
 from sageaudit.errors import AwsError, BadHistory
 from sageaudit.structs import replace
 from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept, sweep

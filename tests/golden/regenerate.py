@@ -12,12 +12,11 @@ from typing import Any
 from rich.console import Console
 
 from sageaudit.domain.advice.comparison import CostSpike
-from sageaudit.domain.advice.month import Month
-from sageaudit.domain.alert.alert import AlertFigures, AlertKind
-from sageaudit.domain.alert.audit_figures import MessageAudit
-from sageaudit.domain.alert.decision import AlertDecision, News
-from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.advice.totals import Month
+from sageaudit.domain.alert.alert import AlertDecision, AlertKind, News
+from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack

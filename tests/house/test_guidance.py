@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.guides.guides import load as load_guides
+from sageaudit.domain.guides import load as load_guides
 from sageaudit.rules.catalogue import load as load_rules
 from tests.house.test_commands_in_docs import refused
 from tools.pages.guidance import ANSWERS, PAGE, documents, page

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sageaudit.domain.policy.members import MEMBER_ROLE, Members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import MOST_CHANNELS, ChannelChoice, own_topic
+from sageaudit.domain.policy.scope import MEMBER_ROLE, Members
 
 Template = Mapping[str, Any]
 OTHER_ACCOUNT = "444455556666"

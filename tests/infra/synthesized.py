@@ -14,8 +14,8 @@ from aws_cdk import aws_lambda as lambda_
 from infra import assembly
 from infra.bundling import checked_policy
 from infra.template import POLICY, as_text, from_stub, normalized, synthesized
-from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.scope import Members
 from sageaudit.structs import replace
 from tests.infra.reading import (
     ACCOUNTS,

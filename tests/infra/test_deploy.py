@@ -17,9 +17,9 @@ from infra.deploy_flags import Flags
 from infra.kept_table import NotAHistory
 from infra.members import forward
 from infra.names import FINGERPRINT_KEY, MEMBER_REGIONS
-from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, own_topic
+from sageaudit.domain.policy.scope import Members
 from tests.adapters.history.tables import new_table
 
 SLACK_WEBHOOK = "sageaudit/channel/slack"

@@ -15,7 +15,7 @@ from moto.cloudformation.models import cloudformation_backends
 
 from infra.members import TEMPLATE, forward, forward_no_more
 from sageaudit.adapters.aws import cloudwatch, job_lists, sagemaker
-from sageaudit.domain.policy.members import MEMBER_ROLE
+from sageaudit.domain.policy.scope import MEMBER_ROLE
 from tests.infra.reading import ACCOUNTS, ORGANIZATION, Template, of_type, one, read
 
 MEMBER: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from infra.template import POLICY
 from sageaudit.adapters.aws.stack_outputs import CHANNEL, QUEUE_OF, in_words, of_channels
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.history.dynamo import table
-from sageaudit.domain.policy.digest import DigestTimes
+from sageaudit.domain.policy.scope import DigestTimes
 from sageaudit.settings import notices_queue_variable
 from sageaudit.workflows.deliver import run as delivering
 from sweep import handler

@@ -22,7 +22,7 @@ from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.require import Requirement
+from sageaudit.domain.policy.rule_choices import Requirement
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
 from sageaudit.rules import catalogue

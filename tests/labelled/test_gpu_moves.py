@@ -16,7 +16,7 @@ from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.prices.gpu import Precision, TimesAsLong, times_as_long
+from sageaudit.domain.prices.market import Precision, TimesAsLong, times_as_long
 from tests.labelled.audits import audit
 from tests.labelled.machine import REGION, Doing, Plot, machine, training
 from tests.labelled.test_no_ping_pong import standing

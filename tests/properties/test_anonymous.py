@@ -12,12 +12,10 @@ from sageaudit.adapters.aws.clients import instance_types
 from sageaudit.adapters.files import anonymous_recording, recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
-from sageaudit.domain.job.buckets import bucket_of, data_pinned
+from sageaudit.domain.job.addresses import AWS_REGISTRIES, bucket_of, cuda, data_pinned, pytorch
 from sageaudit.domain.job.family import family, stem
-from sageaudit.domain.job.image import cuda, pytorch
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.privacy.aws_images import AWS_REGISTRIES
 from sageaudit.rules import catalogue
 from sageaudit.workflows.recordings import run as recorded_audits
 from sageaudit.workflows.recordings.jobs import run_of

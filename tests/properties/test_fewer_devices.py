@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.bill.change import SetType
-from sageaudit.domain.prices.gpu import UNKNOWN_PRECISION, TimesAsLong, times_as_long
+from sageaudit.domain.prices.market import UNKNOWN_PRECISION, TimesAsLong, times_as_long
 from sageaudit.structs import replace
 from tests.labelled.machine import machine
 from tests.properties.judged import Document, audited, held

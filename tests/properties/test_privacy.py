@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.describe import keep, parse
+from sageaudit.domain.job.fields import KeptAs, shown_fields
 from sageaudit.domain.job.job_fields import FIELDS
-from sageaudit.domain.job.kept import keep
-from sageaudit.domain.job.kept_fields import KeptAs, shown_fields
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes import recorded
 from tests.fakes.jobs import training_answer

@@ -8,9 +8,10 @@ import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.advice.advice import Decision, Verb
-from sageaudit.domain.advice.digest import Digest
-from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind
-from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.advice.totals import Digest
+from sageaudit.domain.alert.alert import Alert, AlertKind
+from sageaudit.domain.alert.audit_figures import AlertFigures
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.routes import Route
 from sageaudit.output.text.digest import digest_card

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from sageaudit.domain.job.listed import Period
+from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage
 from sageaudit.queries.window import METRICS, window, window_of_days
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sageaudit.domain.job.event import JobEnded, job_ended
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import JobEnded, job_ended
 from sageaudit.errors import RejectedEvent
 from tests.fakes.recorded import DATA
 

@@ -14,9 +14,8 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Unknown
-from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.describe import keep, parse
 from sageaudit.domain.job.hints import kept
-from sageaudit.domain.job.kept import keep
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules import catalogue

@@ -6,9 +6,9 @@ from sageaudit.adapters.files import recording
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.judged_use import pooled, short_use
+from sageaudit.domain.usage.measure import pack, unpack
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements
-from sageaudit.domain.usage.pooled_runs import pooled, short_use
-from sageaudit.domain.usage.series_codec import pack, unpack
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
 from sageaudit.workflows.recordings.jobs import Run, run_of

@@ -11,8 +11,8 @@ from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.finding import Clear, Found, Outcome, Unknown
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.judged_use import PooledRuns, pooled, short_use
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.domain.usage.pooled_runs import PooledRuns, pooled, short_use
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule, Ruleset
 from sageaudit.rules.judge import judge

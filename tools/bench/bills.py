@@ -46,7 +46,7 @@ from pathlib import Path
 from rich.console import Console
 from sageaudit.adapters.billing import cost_report
 from sageaudit.cli.views import reconciliation
-from sageaudit.domain.reconcile.audited_lines import AuditedMonth
+from sageaudit.domain.reconcile.lines import AuditedMonth
 from sageaudit.domain.reconcile.reconcile import reconcile
 spend = cost_report.spend(Path(sys.argv[1]), "2026-10", "111122223333")
 found = reconcile(spend, AuditedMonth(()))

@@ -27,7 +27,7 @@ from dateutil.tz import tzutc  # type: ignore[import-untyped]
 
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.files import recording
-from sageaudit.domain.job.phases import work_windows
+from sageaudit.domain.job.course import work_windows
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing, RawSeries

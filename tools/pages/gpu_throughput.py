@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import Any
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.domain.bill.type_vetoes import has_tensor_cores
-from sageaudit.domain.prices.gpu import UNKNOWN_PRECISION, Precision, Unmeasured, times_as_long
+from sageaudit.domain.prices.market import UNKNOWN_PRECISION, Precision, Unmeasured, times_as_long
+from sageaudit.domain.resize.type_vetoes import has_tensor_cores
 from tools.pages import DOCS
 
 PAGE = DOCS / "evidence" / "gpu-throughput.md"

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sageaudit.domain.guides.guides import Guide, load
+from sageaudit.domain.guides import Guide, load
 from tools.pages import DOCS
 
 FOLDER = DOCS

@@ -16,8 +16,8 @@ from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument,
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.judged_use import PooledRuns, pooled, short_use
 from sageaudit.domain.usage.measurements import Metric
-from sageaudit.domain.usage.pooled_runs import PooledRuns, pooled, short_use
 from sageaudit.output.text.money import about, share, usd
 from sageaudit.output.text.words import counted
 from sageaudit.rules import catalogue

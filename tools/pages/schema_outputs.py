@@ -5,15 +5,15 @@ from __future__ import annotations
 from sageaudit.cli.commands.prices import TypeRate
 from sageaudit.cli.views import lists
 from sageaudit.cli.views.formats import FieldKind, ListLayout
+from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,
     FixDocument,
     NotApplicableDocument,
     UnknownDocument,
 )
-from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.sums import RuleSums, Sums
-from sageaudit.domain.guides.guides import GuideDocument
+from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.reconcile.reconcile import Presence
 from sageaudit.domain.usage.measurements import Metric

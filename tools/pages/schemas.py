@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from sageaudit.domain.audit import document
-from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.spend_qualifier import SpendQualifier
+from sageaudit.domain.audit.audit import Judged
+from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
 
 from sageaudit.adapters.billing.cost_explorer import MOST_REQUESTS, CostExplorer
-from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
+from sageaudit.domain.reconcile.lines import AwsLine, AwsSpend
 from sageaudit.errors import (
     AccessDenied,
     AwsError,

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.billing import cost_report
-from sageaudit.domain.prices.own_rates import RateBasis
-from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded, PaidReport, PaidUsage
+from sageaudit.domain.prices.known_prices import RateBasis
+from sageaudit.domain.reconcile.lines import AwsLine, AwsSpend, Excluded, PaidReport, PaidUsage
 from sageaudit.errors import BadUsage
 from sageaudit.structs import replace
 from tests.fakes.cost_reports import ACCOUNT, SHAPES, Charge, cur2, legacy

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sageaudit.adapters.files import own_rates_file
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
+from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, own_rates
 from sageaudit.errors import BadUsage
 
 RATE = OwnRate(

@@ -6,7 +6,7 @@ import pytest
 
 from sageaudit.adapters.files import own_rates_file
 from sageaudit.adapters.files.policy_file import line_of, load
-from sageaudit.domain.prices.own_rates import OwnRates, RateBasis
+from sageaudit.domain.prices.known_prices import OwnRates, RateBasis
 from sageaudit.errors import BadPolicy
 
 SECTION = '[[for]]\nfamily = "a"\nrules.off = ["spot-not-used"]\n'

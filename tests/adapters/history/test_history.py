@@ -8,9 +8,9 @@ import pytest
 
 from sageaudit.adapters.history import rows
 from sageaudit.adapters.history.stored_document import digest_of
-from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.audit import Judged
+from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.audit.record import Detail, Entry, RunQuery
-from sageaudit.domain.audit.spend_qualifier import SpendQualifier
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Severity

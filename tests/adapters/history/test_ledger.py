@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from sageaudit.adapters.history.dynamo import alert_ledger, keys, send_ledger
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
-from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind, PastAlerts, hour_of
-from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.alert.alert import Alert, AlertKind, PastAlerts, hour_of
+from sageaudit.domain.alert.audit_figures import AlertFigures
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.audit.record import Claim
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity

@@ -25,7 +25,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.sums import Scope, Sums, total
-from sageaudit.domain.job.listed import Period
+from sageaudit.domain.sweep import Period
 from sageaudit.output.text.money import usd
 from sageaudit.ports import History
 from sageaudit.structs import replace

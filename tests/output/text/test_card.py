@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 
 from sageaudit.domain.advice.comparison import CostSpike
-from sageaudit.domain.advice.month import Month
-from sageaudit.domain.alert.alert import AlertKind
-from sageaudit.domain.alert.decision import AlertDecision, News
-from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.advice.totals import Month
+from sageaudit.domain.alert.alert import AlertDecision, AlertKind, News
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.output.text import plain, slack, teams
 from sageaudit.output.text.card import ROWS, WIDTH, CardLine, MessageCard
 from sageaudit.output.text.commands import HistoryPlace

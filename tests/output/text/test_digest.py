@@ -11,8 +11,8 @@ import pytest
 from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.domain.advice.advice import Advice, Silence, State
 from sageaudit.domain.advice.comparison import Comparison, Effect
-from sageaudit.domain.advice.digest import Digest
-from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.advice.totals import Digest
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.routes import Route

@@ -6,12 +6,11 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 
-from sageaudit.domain.advice.month import Month
-from sageaudit.domain.alert.alert import AlertFigures, AlertKind
-from sageaudit.domain.alert.audit_figures import MessageAudit
-from sageaudit.domain.alert.decision import AlertDecision
-from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.advice.totals import Month
+from sageaudit.domain.alert.alert import AlertDecision, AlertKind
+from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text.card import attributes_of
 from sageaudit.output.text.plain import message

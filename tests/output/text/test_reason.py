@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.advice.comparison import CostSpike
-from sageaudit.domain.advice.month import Month
-from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind
-from sageaudit.domain.alert.audit_figures import MessageAudit
-from sageaudit.domain.alert.decision import FIRST, AlertDecision, News
-from sageaudit.domain.audit.advised import Worth
+from sageaudit.domain.advice.totals import Month
+from sageaudit.domain.alert.alert import FIRST, Alert, AlertDecision, AlertKind, News
+from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, reason, slack
 from sageaudit.output.text.reason import since_last_alert, what_changed

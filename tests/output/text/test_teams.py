@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from sageaudit.domain.alert.decision import AlertDecision
+from sageaudit.domain.alert.alert import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
 from sageaudit.output.text.card import CardLine, MessageCard

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sageaudit.domain.bill.finding import Finding, Outcome, Severity
-from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.describe import audited_tags, keep, parse
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kept import audited_tags, keep
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.policy import parse as parse_policy

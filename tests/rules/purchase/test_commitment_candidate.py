@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.discounts import Discounts

@@ -5,9 +5,9 @@ from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.finding import Found
-from sageaudit.domain.bill.tried_types import MOST_STEPS, DearerStep
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.resize.candidate import MOST_STEPS, DearerStep
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace

@@ -14,14 +14,14 @@ from msgspec import field
 
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.bill import billed_job
-from sageaudit.domain.bill import resize as resize_module
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.finding import Found
-from sageaudit.domain.bill.resize import Resize, Resizes, resize
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market, Rate
+from sageaudit.domain.resize import resize as resize_module
+from sageaudit.domain.resize.resize import Resize, Resizes, resize
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.series import Series
 from sageaudit.rules import catalogue

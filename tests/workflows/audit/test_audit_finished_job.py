@@ -9,7 +9,7 @@ import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
-from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.job.ref import JobEnded
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled, Unavailable
 from sageaudit.structs import replace

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.scope import Members
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
 from sageaudit.rules.card import Ruleset

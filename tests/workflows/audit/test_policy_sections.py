@@ -10,7 +10,8 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Parent
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.policy.policy import Policy, RuleChoices, Section
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.rule_choices import RuleChoices, Section
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset, TuningCase
 from sageaudit.structs import replace

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from sageaudit.domain.usage.measure import pack, unpack
 from sageaudit.domain.usage.measurements import Curve, Measurements, Metric, RawSeries
 from sageaudit.domain.usage.series import Series
-from sageaudit.domain.usage.series_codec import pack, unpack
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import judge
 from sageaudit.structs import replace

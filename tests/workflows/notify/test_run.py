@@ -13,8 +13,7 @@ import pytest
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.lambda_runtime.records import version_of
 from sageaudit.domain.advice.advice import Decision, Verb
-from sageaudit.domain.alert.alert import AlertKind
-from sageaudit.domain.alert.decision import News, no_alert
+from sageaudit.domain.alert.alert import AlertKind, News, no_alert
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity

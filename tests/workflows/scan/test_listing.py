@@ -10,8 +10,8 @@ from botocore.stub import Stubber
 
 from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed, Period, chosen, in_order, newest
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.sweep import Listed, Period, chosen, in_order, newest
 from sageaudit.errors import AccessDenied, Unavailable
 from sageaudit.workflows.scan.listing import list_jobs
 from tests.fakes.jobs import ACCOUNT, REGION

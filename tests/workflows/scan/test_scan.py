@@ -15,8 +15,8 @@ from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.sweep import Listed
 from sageaudit.errors import AccessDenied, HistoryFileError, JobNotFound, NoCredentials, Unavailable
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace

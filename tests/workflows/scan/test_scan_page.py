@@ -9,8 +9,8 @@ import pytest
 from sageaudit.adapters.aws import pace
 from sageaudit.adapters.aws.job_lists import PAGE
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.sweep import Listed
 from sageaudit.workflows.scan.tally import METRICS_A_HOST, scan_cost, usd_of
 from tests.fakes.jobs import ACCOUNT, REGION, START
 

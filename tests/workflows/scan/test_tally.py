@@ -4,8 +4,8 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.sweep import Listed
 from sageaudit.errors import AccessDenied, Throttled
 from sageaudit.exits import Exit
 from sageaudit.structs import replace

@@ -10,8 +10,7 @@ import pytest
 from infra.alarm_list import QUEUE_LATE_S
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed, in_order
-from sageaudit.domain.sweep import SentNote
+from sageaudit.domain.sweep import Listed, SentNote, in_order
 from sageaudit.errors import AwsError, NoCredentials, Throttled, Unavailable
 from sageaudit.workflows.scan.listing import list_jobs
 from sageaudit.workflows.sweep.backfill import Deployed, Sent, Standing, send, standings

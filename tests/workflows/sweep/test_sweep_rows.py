@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed
-from sageaudit.domain.sweep import ListOfJobs
+from sageaudit.domain.sweep import Listed, ListOfJobs
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
 from sageaudit.structs import replace
 from sageaudit.workflows.sweep.run import DueSent, Swept

@@ -11,8 +11,7 @@ from botocore.config import Config
 from local.requests import Requests, http_answer
 from sageaudit.adapters.aws.job_lists import SweptLists
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed
-from sageaudit.domain.sweep import ListOfJobs
+from sageaudit.domain.sweep import Listed, ListOfJobs
 from sageaudit.errors import AccessDenied, RejectedEvent, Throttled, Unavailable
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.sweeps import DAY, NOON

@@ -13,18 +13,19 @@ import pytest
 
 from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.domain.advice.advice import Decision, Verb, advice_id
-from sageaudit.domain.audit.advised import Advised
+from sageaudit.domain.audit.finding_document import Advised
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Exemption, Severity
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.job.listed import Listed
-from sageaudit.domain.policy.policy import FamilyExemption, Policy
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
-from sageaudit.domain.policy.watch import Watching
+from sageaudit.domain.policy.rule_choices import FamilyExemption
+from sageaudit.domain.policy.scope import Watching
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.running import FinishedRuns, limit_of
+from sageaudit.domain.sweep import Listed
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import DENIED, Measurements, Metric, Missing, RawSeries
 from sageaudit.errors import AccessDenied, AwsError, JobNotFound, Throttled
