@@ -34,8 +34,8 @@ from infra.settings import cdk_context
 from infra.subscribers import Subscriber
 from sageaudit.adapters.aws.clients import unanswered
 from sageaudit.adapters.aws.stack_outputs import QUEUE_OF, of_channels
-from sageaudit.adapters.channels.catalogue import SERVICES, Channels
 from sageaudit.adapters.channels.channel import SecretForm
+from sageaudit.adapters.channels.services import SERVICES, Channels
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import OWN_TOPIC
 

@@ -6,7 +6,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
-from sageaudit.adapters.history.dynamo import table as schema
+from sageaudit.adapters.history.dynamo import keys as schema
 
 
 class HistoryTable(Construct):

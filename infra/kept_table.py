@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sageaudit.adapters.history.dynamo import table as schema
+from sageaudit.adapters.history.dynamo import keys as schema
 
 STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
 

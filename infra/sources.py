@@ -10,7 +10,7 @@ from aws_cdk import aws_sqs as sqs
 
 from infra.functions import Worker
 from infra.names import HAND_ON, POLL_QUEUE, POLL_STREAM
-from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, NOTICE_PREFIX, SORT_KEY
+from sageaudit.adapters.history.dynamo.keys import AUDIT_PREFIX, NOTICE_PREFIX, SORT_KEY
 
 NEW_AUDITS_AND_NOTICES = {
     "eventName": ["INSERT"],

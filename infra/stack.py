@@ -21,28 +21,21 @@ from infra.schedule import SWEEP, Schedule, weekly
 from infra.settings import Settings
 from infra.sources import feed_from_queue, feed_from_stream
 from infra.trigger import Trigger
-from sageaudit.adapters.aws import (
-    accounts,
-    cloudwatch,
-    job_lists,
-    report_store,
-    sagemaker,
-    secrets,
-    sqs,
-)
+from sageaudit.adapters.aws import accounts, cloudwatch, report_store, sagemaker, secrets, sqs
 from sageaudit.adapters.aws.stack_outputs import AUDITS_AT_ONCE, CHANNEL, QUEUE_OF, in_words
-from sageaudit.adapters.channels.catalogue import SERVICES, Channels
-from sageaudit.adapters.history.dynamo import alert_ledger, decisions, send_ledger, sweep_notes
+from sageaudit.adapters.channels.services import SERVICES, Channels
+from sageaudit.adapters.history.dynamo import alert_ledger, history, send_ledger, sweep_notes
 from sageaudit.adapters.history.dynamo import history as dynamo_history
-from sageaudit.adapters.history.dynamo.keys import ADVICE_PK, SWEEP_PK
-from sageaudit.adapters.history.dynamo.table import (
+from sageaudit.adapters.history.dynamo.keys import (
+    ADVICE_PK,
     CHANNEL_PREFIX,
     DELIVERY_PREFIX,
     DIGEST_PREFIX,
     PRICE_PREFIX,
+    SWEEP_PK,
     WATCH_PREFIX,
 )
-from sageaudit.adapters.prices import price_cache, price_list
+from sageaudit.adapters.prices import listed_prices, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.routes import OWN_TOPIC
 from sageaudit.domain.policy.scope import DigestTimes, Members
@@ -200,7 +193,7 @@ class SageAuditStack(cdk.Stack):
         audit.may(sagemaker.COUNT_PERMISSIONS, "*")
         audit.may(cloudwatch.PERMISSIONS, "*")
         audit.may(price_list.PERMISSIONS, "*")
-        audit.may(price_cache.PERMISSIONS, table)
+        audit.may(listed_prices.PERMISSIONS, table)
         audit.may(dynamo_history.PERMISSIONS, table)
         audit.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
         audit.may(sqs.SEND_PERMISSIONS, queue.queue_arn, dead_letters.queue_arn)
@@ -225,7 +218,7 @@ class SageAuditStack(cdk.Stack):
                 "ACCOUNT_ID": self.account,
             },
         )
-        sweep.may(job_lists.PERMISSIONS, "*")
+        sweep.may(sagemaker.PERMISSIONS, "*")
         sweep.may(sweep_notes.READ_PERMISSIONS, table)
         indexes = ("by-family", "due")
         sweep.may(dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes))
@@ -236,8 +229,8 @@ class SageAuditStack(cdk.Stack):
         sweep.may(price_list.PERMISSIONS, "*")
         for actions, prefix in (
             (sweep_notes.KEEP_PERMISSIONS, SWEEP_PK),
-            (price_cache.PERMISSIONS, PRICE_PREFIX),
-            (decisions.PERMISSIONS, ADVICE_PK),
+            (listed_prices.PERMISSIONS, PRICE_PREFIX),
+            (history.PERMISSIONS, ADVICE_PK),
             (alert_ledger.WATCH_PERMISSIONS, WATCH_PREFIX),
         ):
             sweep.may(actions, table, only=_under(prefix))
@@ -257,7 +250,7 @@ class SageAuditStack(cdk.Stack):
         )
         digest.may(dynamo_history.SUMS_PERMISSIONS, table)
         digest.may(alert_ledger.DIGEST_PERMISSIONS, table, only=_under(DIGEST_PREFIX))
-        digest.may(decisions.PERMISSIONS, table)
+        digest.may(history.PERMISSIONS, table)
         indexes = ("by-account", "by-day", "by-family", "by-owner")
         digest.may(dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes))
         if times and times.report_bucket:
@@ -282,7 +275,7 @@ class SageAuditStack(cdk.Stack):
         notify.may(dynamo_history.SUMS_PERMISSIONS, table)
         notify.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
         notify.may(alert_ledger.PERMISSIONS, table)
-        notify.may(decisions.PERMISSIONS, table)
+        notify.may(history.PERMISSIONS, table)
         notify.may(sweep_notes.INSTALLATION_PERMISSIONS, table)
         notify.may(
             sqs.SEND_PERMISSIONS,

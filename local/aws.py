@@ -30,7 +30,7 @@ from local.schedule import Schedule
 from local.sources import QueueSource, Source
 from local.stack import create_stack
 from local.streams import StreamSource
-from sageaudit.adapters.channels.catalogue import SERVICES
+from sageaudit.adapters.channels.services import SERVICES
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.domain.policy.policy import Policy
 

@@ -39,7 +39,7 @@ from sageaudit.output.text.finding import saving
 from sageaudit.output.text.headline import account_headline
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import middle, terminal
-from sageaudit.workflows.report import contents as report_contents
+from sageaudit.workflows import report as report_contents
 
 ROOT = Path(__file__).parents[1]
 POLICY = Path(__file__).parent / "policy.toml"

@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 
 from sageaudit.adapters.channels.channel import Response
-from sageaudit.adapters.channels.slack import check_webhook
-from sageaudit.adapters.channels.teams import check_workflow
+from sageaudit.adapters.channels.services import check_webhook, check_workflow
 from sageaudit.errors import ChannelUnavailable, MaybeSent
 
 _HOME, _URL = "127.0.0.1", "X-Address"

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.files.exact_json import to_json
-from sageaudit.adapters.prices import estimates, packaged
+from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.job.kinds import Component
 
-DATA = Path(str(resources.files("sageaudit.data"))) / estimates.TABLE
+DATA = Path(str(resources.files("sageaudit.data"))) / sources.TABLE
 _SOURCE = (
     "aws/karpenter-provider-aws (Apache-2.0), pkg/providers/pricing/zz_generated.pricing_aws.go"
 )
@@ -44,7 +44,7 @@ def rates_of(text: str) -> tuple[str, str, dict[str, Decimal]]:
 def renewed(table: Mapping[str, Any], text: str, types: Iterable[str]) -> dict[str, Any]:
     """The table with the file's rates of these types. Raises Unreadable."""
     day, region, rates = rates_of(text)
-    estimated = estimates.EstimatedPrices(table)
+    estimated = sources.EstimatedPrices(table)
     kept = {
         name: rates[name.removeprefix("ml.")]
         for name in types

@@ -22,7 +22,7 @@ import boto3
 
 from sageaudit.adapters.aws.clients import client, known_regions
 from sageaudit.adapters.files.exact_json import to_json
-from sageaudit.adapters.files.whole_file import write_text
+from sageaudit.adapters.files.local_files import write_text
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.packaged import PackagedPrices
 from sageaudit.adapters.prices.price_list import PriceList

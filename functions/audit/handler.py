@@ -20,12 +20,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sageaudit.adapters.aws.accounts import Accounts
-from sageaudit.adapters.aws.clients import client, new_session
+from sageaudit.adapters.aws.clients import RESERVE_S, TimeLimit, client, new_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
-from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
@@ -33,7 +32,7 @@ from sageaudit.adapters.lambda_runtime.batch import Batch, Handler, QueueRetries
 from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
-from sageaudit.adapters.prices.price_cache import PriceCache
+from sageaudit.adapters.prices.listed_prices import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.document import AuditDocument

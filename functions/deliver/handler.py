@@ -19,9 +19,8 @@ from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import QUICK, client, new_session
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
-from sageaudit.adapters.channels.catalogue import checks, connected, writers
 from sageaudit.adapters.channels.channel import Connections, Transport
-from sageaudit.adapters.channels.https_post import https_post
+from sageaudit.adapters.channels.services import checks, connected, https_post, writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.lambda_runtime.batch import (
@@ -35,11 +34,11 @@ from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, Malformed, RejectedEvent
-from sageaudit.output.text.commands import HistoryPlace
-from sageaudit.output.text.envelope import Check, Notice, read_body
+from sageaudit.output.text.card import Check, Notice, read_body
+from sageaudit.output.text.links import HistoryPlace
 from sageaudit.ports import Queue
 from sageaudit.settings import DeliverSettings
-from sageaudit.workflows.deliver.run import (
+from sageaudit.workflows.deliver import (
     AlreadySent,
     DeliverDependencies,
     GivenUp,

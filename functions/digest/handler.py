@@ -10,24 +10,22 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sageaudit.adapters.aws.clients import client, new_session
+from sageaudit.adapters.aws.clients import TimeLimit, client, new_session
 from sageaudit.adapters.aws.report_store import S3ReportStore
-from sageaudit.adapters.aws.time_limit import TimeLimit
-from sageaudit.adapters.channels.catalogue import writers
+from sageaudit.adapters.channels.services import writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
-from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.advice.advice import MOST_RUNS
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadHistory, Malformed
-from sageaudit.output.text.commands import HistoryPlace
+from sageaudit.output.text.links import HistoryPlace
 from sageaudit.settings import DigestSettings
-from sageaudit.workflows.digest.run import DigestDependencies, send_digest
-from sageaudit.workflows.report.contents import ReportSource
+from sageaudit.workflows.digest import DigestDependencies, send_digest
+from sageaudit.workflows.report import ReportSource
 
 _TO_WRITE_MS = 60_000
 """What the report leaves, so that a digest without it is still written."""

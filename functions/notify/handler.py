@@ -27,16 +27,14 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from sageaudit.adapters.aws.clients import QUICK, client, new_session
+from sageaudit.adapters.aws.clients import QUICK, RESERVE_S, TimeLimit, client, new_session
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
-from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
-from sageaudit.adapters.channels.catalogue import writers
+from sageaudit.adapters.channels.services import writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
-from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
+from sageaudit.adapters.history.dynamo.keys import NOTICE_PREFIX
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoInstallation
-from sageaudit.adapters.history.dynamo.table import NOTICE_PREFIX
 from sageaudit.adapters.lambda_runtime.batch import (
     Batch,
     Handler,
@@ -56,11 +54,10 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent, reading
-from sageaudit.output.text.commands import HistoryPlace
+from sageaudit.output.text.links import HistoryPlace
 from sageaudit.ports import History, Queue
 from sageaudit.settings import NotifySettings
-from sageaudit.workflows.notify.notification import NotifyDependencies
-from sageaudit.workflows.notify.run import notify
+from sageaudit.workflows.notify.run import NotifyDependencies, notify
 
 _STOP_BEFORE_MS = (RESERVE_S + 15) * 1000
 """Below this remaining time, no further record is started."""

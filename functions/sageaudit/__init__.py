@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sageaudit.adapters.files.exact_json import to_json
-    from sageaudit.api.audits import audit
-    from sageaudit.api.histories import AuditHistory
+    from sageaudit.api import AuditHistory, audit
     from sageaudit.domain.audit.document import AuditDocument
     from sageaudit.domain.audit.summary import AuditSummary
     from sageaudit.errors import SageauditError

@@ -16,23 +16,20 @@ from itertools import product
 from typing import Any
 
 from sageaudit.adapters.aws.accounts import Accounts
-from sageaudit.adapters.aws.clients import client, new_session
+from sageaudit.adapters.aws.clients import RESERVE_S, TimeLimit, client, new_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
-from sageaudit.adapters.aws.job_lists import SweptLists
 from sageaudit.adapters.aws.probes import lacking
-from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.adapters.aws.sagemaker import SageMakerJobs, SweptLists
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
-from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
-from sageaudit.adapters.channels.catalogue import writers
+from sageaudit.adapters.channels.services import writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
-from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
-from sageaudit.adapters.prices.price_cache import PriceCache
+from sageaudit.adapters.prices.listed_prices import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.policy.policy import Policy

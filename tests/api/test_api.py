@@ -15,7 +15,7 @@ from msgspec.structs import fields
 import sageaudit
 from sageaudit import AuditHistory
 from sageaudit.adapters.files.exact_json import from_json
-from sageaudit.api.histories import FilterWords
+from sageaudit.api import FilterWords
 from sageaudit.cli.main import commands
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.queries.columns import FILTERS

@@ -8,8 +8,7 @@ import pytest
 
 from local import example
 from sageaudit.adapters.history import opened as histories
-from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
-from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.main import main
 from sageaudit.ports import History

@@ -6,8 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from sageaudit.cli.command_folder import GROUPS
-from sageaudit.cli.main import commands
+from sageaudit.cli.main import GROUPS, commands
 from tests.fakes.command_line import Run
 
 FILES = sorted(

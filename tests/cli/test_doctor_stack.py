@@ -10,8 +10,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from sageaudit.adapters.channels.slack import SlackChannel
-from sageaudit.adapters.channels.teams import TeamsChannel
+from sageaudit.adapters.channels.services import SlackChannel, TeamsChannel
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListOfJobs, first_state

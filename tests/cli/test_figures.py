@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from sageaudit import api
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.api import histories as api
 from sageaudit.cli import asking
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text import plain, slack

@@ -11,11 +11,10 @@ import pytest
 from moto import mock_aws
 
 from local.slack import Answer, SlackStandIn, slack_stand_in
-from sageaudit.adapters.channels.teams import TeamsChannel
+from sageaudit.adapters.channels.services import TeamsChannel
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
-from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import asking
 from sageaudit.cli.commands import notify

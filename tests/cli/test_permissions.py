@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.cli.command_folder import GROUPS, CommandFolder
+from sageaudit.cli.main import GROUPS, CommandFolder
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind

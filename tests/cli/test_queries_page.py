@@ -18,9 +18,9 @@ from botocore.validate import ParamValidator
 from moto.dynamodb.parsing.reserved_keywords import ReservedKeywords
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.dynamo.table import INDEXES
+from sageaudit.adapters.history.dynamo.keys import INDEXES
 from sageaudit.cli import asking
-from sageaudit.cli.command_folder import SHORT
+from sageaudit.cli.main import SHORT
 from sageaudit.cli.views import lists
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.asked import NOW, audits

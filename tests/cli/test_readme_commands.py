@@ -15,11 +15,11 @@ from local.recorded import RECORDINGS
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import asking
-from sageaudit.cli.command_folder import GROUPS
+from sageaudit.cli.main import GROUPS
 from sageaudit.domain.sweep import Period
+from sageaudit.workflows import report
 from sageaudit.workflows.example import company as example_company
 from sageaudit.workflows.example.run import record_example
-from sageaudit.workflows.report import contents
 from tests.fakes.command_line import Result, Run
 from tests.fakes.cost_reports import SHAPES, Charge, hours_of
 
@@ -89,10 +89,10 @@ def test_the_advice_is_that_of_the_page(run: Run, company: Path) -> None:
     first = {row["family"]: row["rule"] for row in reversed(rows)}
     families = [*dict.fromkeys(row["family"] for row in rows)]
     with SqliteHistory(company, create=False) as history:
-        source = contents.ReportSource(history, packaged.types())
+        source = report.ReportSource(history, packaged.types())
         period = Period(example.LAST_DAY.replace(day=1), example.LAST_DAY)
-        heads, left_out = contents.heads_of(source, period, None)
-        page = contents.account_report(source, period, None, heads, left_out, example.LAST_DAY)
+        heads, left_out = report.heads_of(source, period, None)
+        page = report.account_report(source, period, None, heads, left_out, example.LAST_DAY)
     cards = [(card.family, card.fix.finding["rule"]) for card in page.advice]
     assert cards == [(family, first[family]) for family in families][:3]
 

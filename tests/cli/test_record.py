@@ -11,7 +11,7 @@ import pytest
 
 from local.recorded import of_file
 from sageaudit.adapters.prices.price_list import PriceList
-from sageaudit.workflows.live import run as live
+from sageaudit.workflows import live
 from tests.fakes.automl import candidates
 from tests.fakes.command_line import Run
 from tests.fakes.live_account import DATA, SET, LiveAccount

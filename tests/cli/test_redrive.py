@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from sageaudit.adapters.aws import dead_letters as queue_module
-from sageaudit.adapters.aws.dead_letters import Received
+from sageaudit.adapters.aws import sqs as queue_module
+from sageaudit.adapters.aws.sqs import Received
+from sageaudit.workflows import redrive
 from sageaudit.workflows.doctor import permissions
-from sageaudit.workflows.redrive import letters
-from sageaudit.workflows.redrive.letters import HOPELESS, Fate, LetterKind, letter_of
+from sageaudit.workflows.redrive import HOPELESS, Fate, LetterKind, letter_of
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import REGION, Stack, decision, event, failed_batch, notice
@@ -280,7 +280,7 @@ def test_it_ends_when_only_known_letters_come_and_at_its_memory(
     Stack.__post_init__(stack)
     for number in range(15):
         stack.put("finished", event(f"job-{number}"))
-    monkeypatch.setattr(letters, "MOST_BYTES", 100)
+    monkeypatch.setattr(redrive, "MOST_BYTES", 100)
     assert "there are more letters" in redrive("finished").stderr
     assert stack.left("finished") == 5
 

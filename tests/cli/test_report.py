@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit.cli import asking
-from sageaudit.workflows.report import contents as report_contents
+from sageaudit.workflows import report as report_contents
 from tests.fakes.asked import NOW
 from tests.fakes.command_line import Run
 

@@ -16,8 +16,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from rich.console import Console
 
-from sageaudit.adapters.aws.accounts import Accounts
-from sageaudit.adapters.aws.session import home_region
+from sageaudit.adapters.aws.accounts import Accounts, home_region
 from sageaudit.cli.views import scan as view
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.workflows.scan.tally import AccountStatus

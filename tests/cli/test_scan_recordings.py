@@ -14,7 +14,7 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.domain.job import describe
-from sageaudit.workflows.audit import read, record
+from sageaudit.workflows.audit import read
 from sageaudit.workflows.recordings import jobs as recorded_jobs
 from tests.fakes.command_line import Run
 
@@ -72,7 +72,7 @@ def test_a_scan_reads_each_file_once(
         (recorded_jobs, "parse"),
         (read, "parse"),
         (describe, "keep"),
-        (record, "keep"),
+        (run, "keep"),
     ):
         called = getattr(module, name)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.adapters.history.gzip_json import gzip_text
+from sageaudit.adapters.files.exact_json import gzip_text
 from sageaudit.cli import asking
 from tests.fakes.asked import NOW
 from tests.fakes.command_line import Run

@@ -5,7 +5,7 @@ from sageaudit.domain.alert.audit_figures import MessageAudit
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
+from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace
 
 
 def document_card(

@@ -13,14 +13,12 @@ from botocore.exceptions import ClientError
 from deliver.handler import wired
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.adapters.channels.catalogue import checks
 from sageaudit.adapters.channels.channel import Response
-from sageaudit.adapters.channels.slack import SlackChannel
-from sageaudit.adapters.channels.sns import SnsChannel
+from sageaudit.adapters.channels.services import SlackChannel, SnsChannel, checks
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.errors import MaybeSent, Unavailable
 from sageaudit.ports import Channel
-from sageaudit.workflows.deliver.run import DeliverDependencies
+from sageaudit.workflows.deliver import DeliverDependencies
 from tests.fakes.delivering import CHANNELS, PAYLOADS, Clock, notice_body
 from tests.fakes.memory_ledger import MemorySendLedger
 from tests.fakes.queues import FakeQueue

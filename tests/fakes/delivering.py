@@ -10,18 +10,16 @@ from typing import Any, cast
 
 from deliver.handler import wired
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.adapters.channels.catalogue import checks, writers
-from sageaudit.adapters.channels.slack import SlackChannel
-from sageaudit.adapters.channels.sns import SnsChannel
-from sageaudit.adapters.history.gzip_json import gzip_text
-from sageaudit.adapters.history.stored_document import stored_text
+from sageaudit.adapters.channels.services import SlackChannel, SnsChannel, checks, writers
+from sageaudit.adapters.files.exact_json import gzip_text
+from sageaudit.adapters.history.record_steps import stored_text
 from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.routes import ChannelChoice
-from sageaudit.output.text.envelope import Notice, Payload, to_body
+from sageaudit.output.text.card import Notice, Payload, to_body
 from sageaudit.ports import Channel, Queue, SendLedger
-from sageaudit.workflows.deliver.run import DeliverDependencies
+from sageaudit.workflows.deliver import DeliverDependencies
 from tests.fakes.queues import Killed
 
 NOON = datetime(2026, 5, 20, 13, 10, tzinfo=UTC)

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard, cast
 
 from msgspec import Struct
 
-from sageaudit.adapters.channels.catalogue import writers
+from sageaudit.adapters.channels.services import writers
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.rows import head_of
 from sageaudit.adapters.lambda_runtime.records import version_of
@@ -24,8 +24,7 @@ from sageaudit.domain.policy.routes import Routes
 from sageaudit.errors import AwsError
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from sageaudit.workflows.notify.notification import Notification, NotifyDependencies
-from sageaudit.workflows.notify.run import notify
+from sageaudit.workflows.notify.run import Notification, NotifyDependencies, notify
 from tests.fakes.delivering import CHANNELS, PK, RecordingQueue
 from tests.fakes.documents import document, finding, job
 from tests.fakes.families import run_summary

@@ -10,7 +10,7 @@ from rich.console import Console
 from sageaudit.cli.views import ranking as scan_ranking
 from sageaudit.domain.audit.ranking import Ranking, ranking
 from sageaudit.output.text.digest import digest_card
-from sageaudit.queries.digest import digests
+from sageaudit.workflows.digest import digests
 from tests.fakes.figure_asked import WEEK, Asked
 from tests.fakes.figure_cells import (
     FIGURE,

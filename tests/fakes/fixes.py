@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.output.fixes.dialects import DIALECTS, fix_text
+from sageaudit.output.text.fix_code import DIALECTS, fix_text
 from tests.fakes.documents import fix
 
 _CONVERGED = (

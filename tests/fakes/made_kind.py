@@ -105,8 +105,10 @@ def main() -> None:
     with_made_kind()
     from local import ACCOUNT, REGION  # noqa: PLC0415 - the kind must be there before
     from local.recorded import RECORDINGS, of_file  # noqa: PLC0415
-    from sageaudit.adapters.aws.job_lists import SageMakerJobLists  # noqa: PLC0415
-    from sageaudit.adapters.aws.sagemaker import SageMakerJobs  # noqa: PLC0415
+    from sageaudit.adapters.aws.sagemaker import (
+        SageMakerJobLists,
+        SageMakerJobs,
+    )
     from sageaudit.adapters.prices import packaged  # noqa: PLC0415
     from sageaudit.adapters.prices.sources import offline_markets  # noqa: PLC0415
     from sageaudit.domain.alert.audit_figures import MessageAudit, why_never  # noqa: PLC0415

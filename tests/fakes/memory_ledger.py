@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from sageaudit.adapters.history.codec import epoch_s
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.send_ledger import (
     MOST_TRIES,
@@ -11,7 +12,6 @@ from sageaudit.adapters.history.dynamo.send_ledger import (
     claim_of,
     claimed,
 )
-from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
 from sageaudit.domain.audit.record import Claim

@@ -14,7 +14,7 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.domain.request.forecast import Cost
 from sageaudit.domain.request.request import CREATE, NotKnown, Request
 from sageaudit.rules import catalogue
-from sageaudit.workflows.check.run import Checked, FamilyHistory, check, prepare, problems_of
+from sageaudit.workflows.check.request import Checked, FamilyHistory, check, prepare, problems_of
 from tests.fakes.jobs import REGION, START, market
 
 LATER = NotKnown("known after apply")

@@ -15,18 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
-from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.pace import Pace
-from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.adapters.aws.sagemaker import SageMakerJobLists, SageMakerJobs
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.sweep import Period
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
-from sageaudit.workflows.scan.listing import list_jobs
-from sageaudit.workflows.scan.run import Result, scan
-from sageaudit.workflows.scan.scanned_accounts import lanes_of
+from sageaudit.workflows.scan.accounts import lanes_of, list_jobs
+from sageaudit.workflows.scan.lanes import Result, scan
 from tests.fakes.dependencies import SaidJobs, dependencies
 from tests.fakes.jobs import REGION, TYPES
 from tests.fakes.quota_aws import NOW, QuotaAws

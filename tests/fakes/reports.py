@@ -21,9 +21,9 @@ from sageaudit.output.html.job import job_body, job_title
 from sageaudit.output.html.markup import Child
 from sageaudit.output.html.page import page
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.record import detail_of
+from sageaudit.workflows import report as report_contents
+from sageaudit.workflows.audit.stored import detail_of
 from sageaudit.workflows.recordings.jobs import run_of
-from sageaudit.workflows.report import contents as report_contents
 from tests.fakes import documents
 from tests.fakes.families import run_summary
 

@@ -15,11 +15,11 @@ from botocore.loaders import Loader
 from rich.console import Console
 
 from audit.handler import audit_message
-from sageaudit.adapters.channels.catalogue import SERVICES, writers
-from sageaudit.adapters.files import anonymous_recording, recording_file
+from sageaudit.adapters.channels.services import SERVICES, writers
+from sageaudit.adapters.files import recording_file
+from sageaudit.adapters.files.exact_json import read_gzip_json
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.history.dynamo.items import audit_item, detail_item, finding_item, head_item
-from sageaudit.adapters.history.gzip_json import read_gzip_json
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
@@ -38,7 +38,7 @@ from sageaudit.errors import Malformed, SageauditError
 from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.terminal.render import render
-from sageaudit.output.text.envelope import Notice, to_body
+from sageaudit.output.text.card import Notice, to_body
 from sageaudit.settings import AuditSettings
 from tests.fakes.cards import document_card
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies
@@ -151,7 +151,7 @@ def _recordings(answer: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str,
         document = recording_file.document_of(recorded, b"key", POLICY.tags_read)
     except Malformed as error:
         return {"error": str(error)}
-    shared = anonymous_recording.anonymized(document, b"salt", (), ("ml.m5.large",))
+    shared = recording_file.anonymized(document, b"salt", (), ("ml.m5.large",))
     return {
         "recording": recording_file.text_of(document),
         "anonymised recording": recording_file.text_of(shared),

@@ -10,7 +10,7 @@ from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName, Unknown
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.output.fixes import ways
+from sageaudit.output.text import fix_code
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
 from sageaudit.rules.judge import RULE_FAILED, Answers, judge
@@ -98,5 +98,5 @@ def _check(name: str, found: Found, kind: JobKind | None) -> None:
             assert math.isfinite(value), (name, key)
     for parameter in (*found.fix, *(one for way in found.alternatives for one in way)):
         assert kind is None or request.known(kind, parameter.path), (name, parameter)
-        assert kind is None or ways.mapped_parameter(kind, parameter.path), (name, parameter)
+        assert kind is None or fix_code.mapped_parameter(kind, parameter.path), (name, parameter)
         assert parameter.old != parameter.new, (name, parameter)

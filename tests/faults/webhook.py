@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from sageaudit.adapters.channels import https_post as posting
-from sageaudit.adapters.channels.teams import TeamsChannel
+from sageaudit.adapters.channels import services as posting
+from sageaudit.adapters.channels.services import TeamsChannel
 
 CONNECT_S = 3
 

@@ -23,9 +23,9 @@ from local.aws import LocalAws, local_aws
 from local.demo import POLICY
 from local.functions import Killed, Step
 from local.recorded import RecordedJob
-from sageaudit.adapters.aws import dead_letters
+from sageaudit.adapters.aws import sqs
 from sageaudit.adapters.aws.stack_outputs import in_words
-from sageaudit.adapters.channels import https_post as posting
+from sageaudit.adapters.channels import services as posting
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.cli.commands.redrive import redrive
 from sageaudit.domain.audit.document import AuditDocument
@@ -33,7 +33,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text import teams
 from sageaudit.structs import replace
-from sageaudit.workflows.redrive.letters import LetterKind
+from sageaudit.workflows.redrive import LetterKind
 from tests.fakes.delivering import counted
 from tests.fakes.due import due
 from tests.fakes.quick_moto import quick_moto
@@ -157,7 +157,7 @@ class World:
     def redrive_by_command(self) -> None:
         """The same by `sageaudit redrive`, which leaves what would be refused again."""
         stack = ("--stack", "sageaudit", "--region", REGION, "--output", "json", "--yes")
-        with mock.patch.object(dead_letters, "LONG_POLL_S", 0):  # the local clock stands still
+        with mock.patch.object(sqs, "LONG_POLL_S", 0):  # the local clock stands still
             for kind in LetterKind:
                 done = CliRunner().invoke(redrive, [kind.value, *stack], standalone_mode=False)
                 assert done.return_value == 0, (done.output, done.exception)

@@ -15,11 +15,10 @@ from botocore.parsers import create_parser
 from local.recorded import RecordedJob, recorded_jobs
 from notify.handler import wired as notify_wired
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
-from sageaudit.adapters.aws.job_lists import SageMakerJobLists
-from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.adapters.aws.sagemaker import SageMakerJobLists, SageMakerJobs
 from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.history.record_steps import stored_text
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.adapters.history.stored_document import stored_text
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import JobKind

@@ -8,7 +8,7 @@ import pytest
 
 from infra.alarm_list import RUNBOOK, Watch, watches
 from infra.template import POLICY
-from sageaudit.adapters.channels.catalogue import SERVICES
+from sageaudit.adapters.channels.services import SERVICES
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.lambda_runtime import batch
 from tests.fakes.runbook import PAGE, entries, named, queries, sections

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from infra.names import AUDIT_TIMEOUT_S, MAX_RECEIVES, VISIBILITY_FACTOR
-from sageaudit.adapters.aws.time_limit import RESERVE_S
+from sageaudit.adapters.aws.clients import RESERVE_S
 from sageaudit.adapters.lambda_runtime.batch import QueueRetries
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.domain.alert.backoff import GIVE_UP_AFTER

@@ -17,7 +17,7 @@ from local.aws import LocalAws
 from local.demo import POLICY
 from local.stack import STACK
 from sageaudit.adapters.files.policy_file import load
-from sageaudit.adapters.history.dynamo import table as schema
+from sageaudit.adapters.history.dynamo import keys as schema
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from tests.adapters.history import tables
 from tests.adapters.history.tables import new_table

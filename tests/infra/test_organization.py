@@ -14,7 +14,7 @@ from moto import mock_aws
 from moto.cloudformation.models import cloudformation_backends
 
 from infra.members import TEMPLATE, forward, forward_no_more
-from sageaudit.adapters.aws import cloudwatch, job_lists, sagemaker
+from sageaudit.adapters.aws import cloudwatch, sagemaker
 from sageaudit.domain.policy.scope import MEMBER_ROLE
 from tests.infra.reading import ACCOUNTS, ORGANIZATION, Template, of_type, one, read
 
@@ -146,7 +146,7 @@ def test_a_member_lets_read_what_the_code_reads_there_and_nothing_else() -> None
     """PERMISSIONS stand beside the calls; prices are asked for at home."""
     [policy] = MEMBER["Resources"]["ReadRole"]["Properties"]["Policies"]
     granted = [action for s in policy["PolicyDocument"]["Statement"] for action in s["Action"]]
-    called = {*sagemaker.PERMISSIONS, *cloudwatch.PERMISSIONS, *job_lists.PERMISSIONS}
+    called = {*sagemaker.PERMISSIONS, *cloudwatch.PERMISSIONS, *sagemaker.PERMISSIONS}
     assert sorted(granted) == sorted(called)
 
 

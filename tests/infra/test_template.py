@@ -12,10 +12,10 @@ from infra.schedule import weekly
 from infra.template import POLICY
 from sageaudit.adapters.aws.stack_outputs import CHANNEL, QUEUE_OF, in_words, of_channels
 from sageaudit.adapters.files.policy_file import load
-from sageaudit.adapters.history.dynamo import table
+from sageaudit.adapters.history.dynamo import keys
 from sageaudit.domain.policy.scope import DigestTimes
 from sageaudit.settings import notices_queue_variable
-from sageaudit.workflows.deliver import run as delivering
+from sageaudit.workflows import deliver as delivering
 from sweep import handler
 from tests.infra.reading import of_type, one, text
 
@@ -39,13 +39,13 @@ def test_the_table_outlives_its_stack_and_has_the_adapters_keys(template: dict[s
     assert properties["StreamSpecification"] == {"StreamViewType": "NEW_IMAGE"}
     assert properties["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
     assert properties["TimeToLiveSpecification"] == {
-        "AttributeName": table.TTL_ATTRIBUTE,
+        "AttributeName": keys.TTL_ATTRIBUTE,
         "Enabled": True,
     }
-    assert _keys(properties) == (table.PARTITION_KEY, table.SORT_KEY)
+    assert _keys(properties) == (keys.PARTITION_KEY, keys.SORT_KEY)
     indexes = {index["IndexName"]: index for index in properties["GlobalSecondaryIndexes"]}
     assert {name: _keys(index) for name, index in indexes.items()} == {
-        index.name: (index.partition_key, index.sort_key) for index in table.INDEXES
+        index.name: (index.partition_key, index.sort_key) for index in keys.INDEXES
     }
     for index in indexes.values():
         assert index["Projection"] == {"ProjectionType": "ALL"}

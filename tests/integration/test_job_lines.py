@@ -14,7 +14,7 @@ from local.demo import COMPOSED, POLICY
 from local.recorded import of_file
 from local.slack import slack_stand_in
 from sageaudit.adapters.files.policy_file import load
-from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
+from sageaudit.adapters.history.dynamo.history import DynamoDecisions
 from sageaudit.cli import asking
 from sageaudit.cli.main import main
 from sageaudit.domain.advice.advice import Verb

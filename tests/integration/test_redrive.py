@@ -11,9 +11,9 @@ import pytest
 from local import ACCOUNT, REGION
 from local.recorded import RecordedJob
 from local.slack import Answer
-from sageaudit.adapters.aws import dead_letters
+from sageaudit.adapters.aws import sqs
 from sageaudit.cli.main import main
-from sageaudit.workflows.redrive.letters import HOLD_S
+from sageaudit.workflows.redrive import HOLD_S
 from tests.faults.world import renamed
 from tests.integration.whole_flow import Scene, a_failed_job, scene
 
@@ -24,7 +24,7 @@ Redrive = Callable[..., dict[str, Any]]
 @pytest.fixture
 def redrive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Redrive:
     """Calls the command for the local stack; returns what it prints as JSON."""
-    monkeypatch.setattr(dead_letters, "LONG_POLL_S", 0)  # the local clock stands still
+    monkeypatch.setattr(sqs, "LONG_POLL_S", 0)  # the local clock stands still
 
     def call(one: Scene, *words: str) -> dict[str, Any]:
         stack = ("--stack", "sageaudit", "--region", REGION, "--output", "json")

@@ -24,7 +24,7 @@ from local.functions import LocalFunction
 from local.recorded import RecordedJob
 from local.slack import Answer
 from local.stack import TEMPLATE
-from sageaudit.adapters.aws import dead_letters
+from sageaudit.adapters.aws import sqs
 from sageaudit.cli import main
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
@@ -328,7 +328,7 @@ def redrive(one: World, kind: str, *words: str) -> str:
     """What the entries have their reader type, and what it prints."""
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # moto names again what it does not create
-        patch.setattr(dead_letters, "LONG_POLL_S", 0)
+        patch.setattr(sqs, "LONG_POLL_S", 0)
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         result = CliRunner().invoke(
             main.commands, ["redrive", kind, *words, "--stack", "sageaudit", "--region", REGION]

@@ -23,7 +23,7 @@ from sageaudit.domain.bill.change import (
     SetVolume,
 )
 from sageaudit.domain.bill.finding import Finding, Parameter, Scalar
-from sageaudit.output.fixes.ways import ELEMENT_NAMES
+from sageaudit.output.text.fix_code import ELEMENT_NAMES
 from tests.fakes import request
 from tests.labelled.machine import Json, machine
 from tests.labelled.tape import Line, Tape, put_together, taken_apart

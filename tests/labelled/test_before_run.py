@@ -20,7 +20,7 @@ from sageaudit.cli.commands.check import Checks
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.workflows.check.document import CheckedFile
-from sageaudit.workflows.check.run import FamilyHistory, PlannedJob
+from sageaudit.workflows.check.request import FamilyHistory, PlannedJob
 from tests.fakes.families import run_summary
 from tests.labelled.before_run.cases import CASES, SEVERITIES, Case
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
-from sageaudit.output.fixes.dialects import fix_text
+from sageaudit.output.text.fix_code import fix_text
 from tests.labelled.audits import audited_file, of_story
 from tests.labelled.machine import Json
 from tests.labelled.story import labelled

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sageaudit.adapters.aws.clients import instance_types
-from sageaudit.adapters.files import anonymous_recording, recording, recording_file
+from sageaudit.adapters.files import recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
 from sageaudit.domain.job.addresses import AWS_REGISTRIES, bucket_of, cuda, data_pinned, pytorch
@@ -31,7 +31,7 @@ LEAST = 4
 
 def shared(document: dict[str, Any], salt: bytes = SALT) -> dict[str, Any]:
     """The recording for sharing, as it is read back."""
-    written = anonymous_recording.anonymized(document, salt, RULES, instance_types())
+    written = recording_file.anonymized(document, salt, RULES, instance_types())
     read: dict[str, Any] = json.loads(recording_file.text_of(written))
     return read
 

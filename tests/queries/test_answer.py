@@ -13,9 +13,8 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.queries import answer
 from sageaudit.queries.columns import fitting
-from sageaudit.queries.lists import Lists, place
+from sageaudit.queries.lists import Lists, amount, listed, place
 from sageaudit.queries.question import AMOUNTS, Question, Sort
-from sageaudit.queries.rows import amount, listed
 from sageaudit.queries.window import Window, window
 from sageaudit.structs import replace
 from tests.fakes.asked import ACCOUNTS, NOW, REGIONS, RULES, fill

@@ -20,10 +20,9 @@ from sageaudit.queries.answer import ListRow
 from sageaudit.queries.by import by, length_of
 from sageaudit.queries.columns import SUMMED, Column, columns_of
 from sageaudit.queries.lists import Lists
-from sageaudit.queries.periods import window_of
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.total import Total
-from sageaudit.queries.window import Window
+from sageaudit.queries.window import Window, window_of
 from sageaudit.structs import replace
 from tests.adapters.history.entries import ended, finding
 from tests.fakes.asked import ACCOUNTS, NOW, RULES, fill, remembered

@@ -15,7 +15,7 @@ from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.routes import Route
 from sageaudit.output.text.digest import digest_card
-from sageaudit.queries.digest import digests
+from sageaudit.workflows.digest import digests
 from tests.fakes.alerts import alert
 from tests.fakes.weeks import record
 

@@ -12,7 +12,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import AmbiguousName, JobNotFound
 from sageaudit.ports import History
-from sageaudit.queries.lookup import Wanted, find
+from sageaudit.queries.names import Wanted, find
 from sageaudit.structs import replace
 from tests.adapters.history.entries import ended, key
 from tests.fakes.asked import NOW, fill

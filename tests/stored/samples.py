@@ -22,12 +22,11 @@ from msgspec.structs import asdict
 
 from local import REGION
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
-from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoInstallation, DynamoSweepNotes
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.adapters.prices.price_cache import PriceCache, Stored
+from sageaudit.adapters.prices.listed_prices import PriceCache, Stored
 from sageaudit.domain.advice.advice import Decision, Verb
 from sageaudit.domain.alert.alert import group_key
 from sageaudit.domain.audit.record import RunQuery

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.history.gzip_json import read_gzip_json
+from sageaudit.adapters.files.exact_json import read_gzip_json
 from tests.stored.samples import (
     ANSWERS,
     FILE,

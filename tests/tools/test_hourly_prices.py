@@ -9,8 +9,8 @@ import pytest
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.packaged import PackagedPrices
-from sageaudit.adapters.prices.price_book import PriceBook
 from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.adapters.prices.sources import PriceBook
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing

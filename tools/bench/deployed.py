@@ -26,7 +26,7 @@ from moto.dynamodb.models import dynamodb_backends
 from local import ACCOUNT, REGION
 from local.functions import LocalFunction
 from local.requests import Send
-from sageaudit.adapters.history.dynamo.table import INDEXES
+from sageaudit.adapters.history.dynamo.keys import INDEXES
 from sageaudit.domain.policy.routes import Routes
 from tests.fakes.capacity import item_bytes, read_units
 from tests.integration.whole_flow import recorded, scene

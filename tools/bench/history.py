@@ -26,14 +26,12 @@ from functools import cache, partial
 from pathlib import Path
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.codec import Item, run_id
 from sageaudit.adapters.history.dynamo import items
 from sageaudit.adapters.history.dynamo.calls import put_action
-from sageaudit.adapters.history.record_steps import family_row
+from sageaudit.adapters.history.record_steps import digest_of, family_row
 from sageaudit.adapters.history.rows import finding_rows, head_of
-from sageaudit.adapters.history.sort_keys import run_id
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.adapters.history.stored_document import digest_of
 from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Recorded, RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.policy.policy import Policy

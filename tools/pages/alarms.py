@@ -13,7 +13,7 @@ from infra.alarm_list import (
     Watch,
     watches,
 )
-from sageaudit.adapters.channels.catalogue import SERVICES
+from sageaudit.adapters.channels.services import SERVICES
 from tools.pages import DOCS
 from tools.pages.marked_parts import with_parts
 

@@ -20,8 +20,8 @@ from sageaudit.domain.usage.measurements import Metric
 from sageaudit.queries.columns import TAG
 from sageaudit.rules.card import Threshold
 from sageaudit.workflows.check.document import CheckedFile, CheckFinding
-from sageaudit.workflows.redrive.letters import Fate, LetterKind
-from sageaudit.workflows.scan.run import Result
+from sageaudit.workflows.redrive import Fate, LetterKind
+from sageaudit.workflows.scan.lanes import Result
 from tools.pages.schema_of_types import Definitions, Schema
 
 _TEXT: Schema = {"type": "string"}

@@ -22,8 +22,7 @@ from sageaudit.queries.by import by, since_of
 from sageaudit.queries.changes import SpendChange, changes
 from sageaudit.queries.columns import FILTERS, columns_of, question_of
 from sageaudit.queries.lists import Lists
-from sageaudit.queries.lookup import Wanted, find
-from sageaudit.queries.names import named
+from sageaudit.queries.names import Wanted, find, named
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.total import Total
 from sageaudit.queries.window import window

@@ -7,11 +7,9 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from sageaudit.adapters.aws import organization
-from sageaudit.adapters.aws.accounts import Role
+from sageaudit.adapters.aws import accounts
+from sageaudit.adapters.aws.accounts import AccountList, NamedAccount, Role, identity
 from sageaudit.adapters.aws.clients import aws_errors, client
-from sageaudit.adapters.aws.organization import NamedAccount
-from sageaudit.adapters.aws.session import AccountList, identity
 from sageaudit.cli import options
 from sageaudit.errors import BadUsage
 
@@ -50,7 +48,7 @@ class OtherAccounts(Struct, frozen=True):
         listed = [NamedAccount(account) for account in dict.fromkeys(self.accounts)]
         if not listed:
             with aws_errors("organizations"):
-                listed = organization.active_accounts(client(session, "organizations", region))
+                listed = accounts.active_accounts(client(session, "organizations", region))
         role = self._role()
         others = [account.id for account in listed if account.id != own.account]
         if others and role is None:

@@ -15,7 +15,7 @@ from contextlib import suppress
 import click
 
 from sageaudit import __version__
-from sageaudit.cli.command_folder import CommandFolder
+from sageaudit.cli.main import CommandFolder
 from sageaudit.cli.messages import say
 from sageaudit.errors import SageauditError
 from sageaudit.exits import Exit, exit_of

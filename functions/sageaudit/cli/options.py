@@ -20,8 +20,8 @@ from sageaudit.domain.job.ref import is_account_id
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage
 from sageaudit.exits import Exit
-from sageaudit.output.fixes.dialects import DIALECTS
 from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.text.fix_code import DIALECTS
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]

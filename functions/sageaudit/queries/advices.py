@@ -10,9 +10,8 @@ from sageaudit.domain.advice.advice import Advice, Decision, advices_of, dearest
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.queries.columns import fitting
-from sageaudit.queries.lists import Lists
+from sageaudit.queries.lists import Lists, listed
 from sageaudit.queries.question import Question
-from sageaudit.queries.rows import listed
 
 Advised = tuple[AuditSummary, list[Advice]]
 """The newest run of a family, and the family's advices."""

@@ -16,9 +16,8 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
 from sageaudit.queries.columns import fitting, of_head
-from sageaudit.queries.lists import Lists, place
+from sageaudit.queries.lists import Lists, amount, head_amount, listed, needs_head, place, with_head
 from sageaudit.queries.question import COUNTS, TIMES, Question, Sort
-from sageaudit.queries.rows import amount, head_amount, listed, needs_head, with_head
 from sageaudit.structs import replace
 
 _LARGEST_PAGE = 1_000

@@ -20,17 +20,8 @@ from sageaudit.domain.audit.sums import Scope, Sums, added
 from sageaudit.domain.reconcile.audited_lines import HOURS, unit_of
 from sageaudit.queries import answer
 from sageaudit.queries.columns import FILTERS, SUMMED, Column, fitting, no_column
-from sageaudit.queries.lists import Lists
-from sageaudit.queries.periods import (
-    ONE_DAY,
-    Length,
-    audited_days,
-    days_between,
-    first_covered,
-    window_of,
-)
+from sageaudit.queries.lists import Lists, audited_days, first_covered, listed
 from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.rows import listed
 from sageaudit.queries.total import (
     JobPart,
     Total,
@@ -38,6 +29,7 @@ from sageaudit.queries.total import (
     ranked,
     with_shares,
 )
+from sageaudit.queries.window import ONE_DAY, Length, days_between, window_of
 from sageaudit.structs import replace
 
 Values = tuple[str | None, ...]

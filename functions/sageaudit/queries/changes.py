@@ -15,11 +15,10 @@ from sageaudit.domain.job.family import shared_name
 from sageaudit.errors import BadUsage
 from sageaudit.queries.by import by, column_values
 from sageaudit.queries.columns import Column
-from sageaudit.queries.lists import Lists
-from sageaudit.queries.periods import audited_days, first_covered, window_of
+from sageaudit.queries.lists import Lists, audited_days, first_covered
 from sageaudit.queries.question import Question
 from sageaudit.queries.total import Total, together
-from sageaudit.queries.window import Window
+from sageaudit.queries.window import Window, window_of
 
 
 class ChangeWord(enum.StrEnum):

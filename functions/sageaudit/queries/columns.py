@@ -25,10 +25,9 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
-from sageaudit.queries.periods import Length
+from sageaudit.queries.lists import NEVER_STARTED
 from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.rows import NEVER_STARTED
-from sageaudit.queries.window import Window
+from sageaudit.queries.window import Length, Window
 
 _RUNNING = frozenset({"Inprogress", "Running", "Stopping", "Starting", "Pending"})
 _STATUSES = ("Completed", "Failed", "Stopped", NEVER_STARTED)

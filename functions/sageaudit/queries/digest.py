@@ -19,8 +19,8 @@ from sageaudit.queries.by import sums_of
 from sageaudit.queries.changes import changed_families, changes, covers_before, window_before
 from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists
-from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.question import Question
+from sageaudit.queries.window import ONE_DAY, window_of
 from sageaudit.structs import replace
 
 

@@ -16,10 +16,10 @@ from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import AmbiguousName, JobNotFound
 from sageaudit.output.text.untrusted import DOTS
 from sageaudit.ports import History
-from sageaudit.queries.lists import Lists
+from sageaudit.queries.lists import Lists, audited_days
 from sageaudit.queries.names import is_cut
-from sageaudit.queries.periods import ONE_DAY, audited_days, window_of
 from sageaudit.queries.question import Question
+from sageaudit.queries.window import ONE_DAY, window_of
 from sageaudit.structs import replace
 
 _COMPARED, _SEARCHED, _BACK = 1_000, 20_000, timedelta(days=365)

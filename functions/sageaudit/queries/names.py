@@ -14,8 +14,7 @@ from sageaudit.ports import History
 from sageaudit.queries import answer
 from sageaudit.queries.answer import ListRow
 from sageaudit.queries.columns import FILTERS
-from sageaudit.queries.lists import Lists
-from sageaudit.queries.periods import audited_days
+from sageaudit.queries.lists import Lists, audited_days
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import Window
 from sageaudit.structs import replace

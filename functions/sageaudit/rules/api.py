@@ -63,19 +63,7 @@ from sageaudit.domain.request.forecast import Basis
 from sageaudit.domain.request.values import NotKnown
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, TypeUse
 from sageaudit.domain.usage.series import mean, pairs, percentile
-from sageaudit.rules.card import (
-    HEADROOM,
-    NO_GAIN,
-    AccountCase,
-    Case,
-    FamilyCase,
-    JobCase,
-    RequestCase,
-    Threshold,
-    TuningCase,
-    rule,
-)
-from sageaudit.rules.reasons import (
+from sageaudit.rules.api import (
     BILL_UNKNOWN,
     HISTORY_UNREAD,
     HOSTS_UNMAPPED,
@@ -95,6 +83,18 @@ from sageaudit.rules.reasons import (
     search_trial,
     serverless,
     unknown,
+)
+from sageaudit.rules.card import (
+    HEADROOM,
+    NO_GAIN,
+    AccountCase,
+    Case,
+    FamilyCase,
+    JobCase,
+    RequestCase,
+    Threshold,
+    TuningCase,
+    rule,
 )
 
 _GROUP_TYPE = "ResourceConfig.InstanceGroups[{}].InstanceType"

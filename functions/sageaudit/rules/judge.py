@@ -18,6 +18,7 @@ from sageaudit.domain.usage.measurements import (
     Metric,
 )
 from sageaudit.domain.usage.pooled_runs import PooledRuns
+from sageaudit.rules.api import HISTORY_UNREAD, HOSTS_UNMAPPED, unknown
 from sageaudit.rules.card import (
     AccountCase,
     Case,
@@ -27,7 +28,6 @@ from sageaudit.rules.card import (
     Rule,
     TuningCase,
 )
-from sageaudit.rules.reasons import HISTORY_UNREAD, HOSTS_UNMAPPED, unknown
 from sageaudit.structs import replace
 
 RULE_FAILED = "rule_failed"

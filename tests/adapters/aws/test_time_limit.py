@@ -9,9 +9,8 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ReadTimeoutError
 
-from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client
+from sageaudit.adapters.aws.clients import CONFIG, RESERVE_S, TimeLimit, aws_errors, client
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG
-from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
 from sageaudit.errors import Unavailable
 from tests.fakes.delivering import NOON, Clock
 

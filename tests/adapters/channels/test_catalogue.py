@@ -14,13 +14,12 @@ from hypothesis import given
 from moto import mock_aws
 
 from sageaudit.adapters import channels
-from sageaudit.adapters.channels.catalogue import SERVICES, checks, connected, writers
 from sageaudit.adapters.channels.channel import Connections, NoticeChannel
-from sageaudit.adapters.channels.https_post import https_post
+from sageaudit.adapters.channels.services import SERVICES, checks, connected, https_post, writers
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.routes import ChannelChoice, Service
 from sageaudit.errors import Malformed
-from sageaudit.output.text.envelope import REPEAT
+from sageaudit.output.text.card import REPEAT
 from tests.fakes.cards import document_card
 from tests.fakes.documents import document
 from tests.fakes.hostile import documents, whole_documents
@@ -51,7 +50,7 @@ def test_every_channel_class_is_a_service() -> None:
     product = [importlib.import_module(module.name) for module in modules]
     named = {one for module in product for one in vars(module).values() if isinstance(one, type)}
     whole = {one for one in named if issubclass(one, NoticeChannel) and not isabstract(one)}
-    assert whole == set(SERVICES.values()), "add it to SERVICES in adapters/channels/catalogue.py"
+    assert whole == set(SERVICES.values()), "add it to SERVICES in adapters/channels/services.py"
     assert SERVICES.keys() == set(get_args(Service))
 
 

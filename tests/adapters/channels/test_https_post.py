@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.channels import https_post as module
-from sageaudit.adapters.channels.https_post import https_post
+from sageaudit.adapters.channels import services as module
+from sageaudit.adapters.channels.services import https_post
 from sageaudit.errors import ChannelUnavailable, MaybeSent
 from tests.fakes.tls_server import tls_server
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.channels.channel import Response
-from sageaudit.adapters.channels.slack import SlackChannel, check_webhook
+from sageaudit.adapters.channels.services import SlackChannel, check_webhook
 from sageaudit.errors import (
     AccessDenied,
     BadSettings,

@@ -19,7 +19,7 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 from botocore.stub import Stubber
 
-from sageaudit.adapters.channels.sns import ONE_TRY, SnsChannel
+from sageaudit.adapters.channels.services import ONE_TRY, SnsChannel
 from sageaudit.errors import ChannelBroken, ChannelError, ChannelUnavailable, MaybeSent
 
 TOPIC = "arn:aws:sns:us-east-1:111122223333:notices"

@@ -3,7 +3,7 @@
 import pytest
 
 from sageaudit.adapters.channels.channel import Response
-from sageaudit.adapters.channels.teams import TeamsChannel, check_workflow
+from sageaudit.adapters.channels.services import TeamsChannel, check_workflow
 from sageaudit.errors import ChannelBroken, ChannelError, MaybeSent, RateLimited, UnexpectedAnswer
 from sageaudit.output.text.card import MessageCard
 from tests.adapters.channels.test_slack import Kept, Wire

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.adapters.files import own_rates_file
+from sageaudit.adapters.files import policy_file
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, own_rates
 from sageaudit.errors import BadUsage
@@ -43,13 +43,13 @@ def test_what_is_written_is_read_back(
     """Digit by digit."""
     known = own_rates(basis, account, rates)
     path = tmp_path_factory.mktemp("rates") / "own-rates.json"
-    path.write_text(own_rates_file.text_of(known), encoding="utf-8")
-    assert own_rates_file.read(path) == known
+    path.write_text(policy_file.text_of(known), encoding="utf-8")
+    assert policy_file.read(path) == known
 
 
 def document(**changes: Any) -> dict[str, Any]:
     """A file's document; changes go into its rate."""
-    written = json.loads(own_rates_file.text_of(own_rates(RateBasis.NET, None, [RATE])))
+    written = json.loads(policy_file.text_of(own_rates(RateBasis.NET, None, [RATE])))
     written["rates"][0] |= changes
     return dict(written)
 
@@ -78,7 +78,7 @@ def test_what_is_no_file_of_own_rates_is_one_sentence(tmp_path: Path, text: str,
     path = tmp_path / "own-rates.json"
     path.write_text(text)
     with pytest.raises(BadUsage, match=said) as refused:
-        own_rates_file.read(path)
+        policy_file.read(path)
     assert str(refused.value).startswith(str(path))
     assert "\n" not in str(refused.value)
 
@@ -90,4 +90,4 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path, content: byt
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(BadUsage, match=str(path)):
-        own_rates_file.read(path)
+        policy_file.read(path)

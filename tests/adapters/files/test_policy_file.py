@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.adapters.files import own_rates_file
+from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.files.policy_file import line_of, load
 from sageaudit.domain.prices.known_prices import OwnRates, RateBasis
 from sageaudit.errors import BadPolicy
@@ -26,7 +26,7 @@ def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
     taken = [one.removeprefix("# ") if one[:3] == "# [" or " = " in one else one for one in lines]
     path = tmp_path / "policy.toml"
     path.write_text("\n".join(taken), encoding="utf-8")
-    rates = own_rates_file.text_of(OwnRates(RateBasis.NET))
+    rates = policy_file.text_of(OwnRates(RateBasis.NET))
     (tmp_path / "own-rates.json").write_text(rates, encoding="utf-8")
     policy = load(path)
     assert policy.discounts.learnt is not None

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.files import recording, recording_file
-from sageaudit.adapters.files.as_read import AsRead
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.adapters.files.recording import RecordedSet, Recording
-from sageaudit.adapters.prices.listed_prices import ListedPrices
-from sageaudit.adapters.prices.price_cache import Stored
+from sageaudit.adapters.files.recording import AsRead, RecordedSet, Recording
+from sageaudit.adapters.prices.listed_prices import ListedPrices, Stored
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from sageaudit.adapters.aws.threads import Threads
+from sageaudit.adapters.aws.pace import Threads
 
 
 def test_calls_are_made_at_the_same_time() -> None:

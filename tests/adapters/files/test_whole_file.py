@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.adapters.files.whole_file import whole_file
+from sageaudit.adapters.files.local_files import whole_file
 from sageaudit.errors import SageauditError
 
 

@@ -11,7 +11,7 @@ import boto3
 from botocore.config import Config
 from moto import mock_aws
 
-from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.dynamo.keys import INDEXES, PARTITION_KEY, SORT_KEY
 from tests.fakes import named_dynamodb
 from tests.fakes.quick_moto import quick_moto
 

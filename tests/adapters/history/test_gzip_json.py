@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.adapters.history.gzip_json import (
+from sageaudit.adapters.files.exact_json import (
     NOT_GZIP_JSON,
     gzip_json,
     gzip_text,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history import rows
-from sageaudit.adapters.history.stored_document import digest_of
+from sageaudit.adapters.history.record_steps import digest_of
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.audit.record import Detail, Entry, RunQuery

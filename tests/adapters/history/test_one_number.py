@@ -29,7 +29,7 @@ from sageaudit.domain.sweep import Period
 from sageaudit.output.text.money import usd
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from sageaudit.workflows.scan.whole_scan import ScanRun
+from sageaudit.workflows.scan.run import ScanRun
 from tests.adapters.history.entries import finding
 from tests.fakes.asked import NOW, audits
 from tests.fakes.memory_ledger import MemoryDecisions

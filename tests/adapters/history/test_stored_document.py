@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.history import stored_document
+from sageaudit.adapters.history import record_steps
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import Verdict
 from tests.adapters.history.entries import document, entry, finding, phase
@@ -13,7 +13,7 @@ from tests.adapters.history.entries import document, entry, finding, phase
 
 def stored(**changes: Any) -> dict[str, Any]:
     """The document as it is stored and read."""
-    return dict(stored_document.read(stored_document.stored(document(**changes), 1)))
+    return dict(record_steps.read(record_steps.stored(document(**changes), 1)))
 
 
 def notes(document: dict[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import fields
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.dynamo.sums import sum_actions
+from sageaudit.adapters.history.dynamo.run_writer import sum_actions
 from sageaudit.adapters.history.rows import MOST_FINDING_ROWS, head_of
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.sums import MOST_RULES, RuleSums, Scope, Sums, sums_of, total

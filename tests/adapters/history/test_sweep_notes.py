@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from sageaudit.adapters.history.codec import moment_text
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.sweep_notes import (
     INSTALLATION_PERMISSIONS,
     DynamoInstallation,
     DynamoSweepNotes,
 )
-from sageaudit.adapters.history.moments import moment_text
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote, UnderWay, still_swept

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from sageaudit.adapters.history.codec import run_id
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.sort_keys import run_id
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary

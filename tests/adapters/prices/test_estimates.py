@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.prices import packaged, sources
-from sageaudit.adapters.prices.estimates import EstimatedPrices, estimates
-from sageaudit.adapters.prices.listed_prices import ListedPrices
-from sageaudit.adapters.prices.price_book import PriceBook
-from sageaudit.adapters.prices.price_cache import Stored
+from sageaudit.adapters.prices.listed_prices import ListedPrices, Stored
+from sageaudit.adapters.prices.sources import EstimatedPrices, PriceBook, estimates
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.policy.discounts import Discounts, OwnPrices
 from sageaudit.domain.prices.market import Rate

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.prices.listed_prices import ASK_AGAIN_AFTER, FRESH_FOR
-from sageaudit.adapters.prices.price_book import PricedMarkets
-from sageaudit.adapters.prices.price_cache import PriceCache
+from sageaudit.adapters.prices.listed_prices import ASK_AGAIN_AFTER, FRESH_FOR, PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
-from sageaudit.adapters.prices.sources import live_markets, offline_markets
+from sageaudit.adapters.prices.sources import PricedMarkets, live_markets, offline_markets
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component, JobKind

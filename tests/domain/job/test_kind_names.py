@@ -10,7 +10,7 @@ import pytest
 from botocore import xform_name
 from botocore.model import ServiceModel, Shape
 
-from sageaudit.adapters.aws.job_lists import PAGE
+from sageaudit.adapters.aws.sagemaker import PAGE
 from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind, KindRow, RollUp
 from sageaudit.structs import replace
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.adapters.files import own_rates_file
+from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import Component
@@ -154,19 +154,19 @@ def test_a_rate_that_a_person_wrote_wins_and_names_the_learnt_one() -> None:
 
 def test_the_policy_names_the_file_of_learnt_rates(tmp_path: Path) -> None:
     """Beside the policy, wherever the command is started; a new rate is a new policy version."""
-    (tmp_path / "own-rates.json").write_text(own_rates_file.text_of(STORED))
+    (tmp_path / "own-rates.json").write_text(policy_file.text_of(STORED))
     text = '[discounts]\nown_rates = "own-rates.json"\n'
     assert policy(tmp_path, text) == Discounts(learnt=STORED)
     before = load(tmp_path / "policy.toml").version
     newer = own_rates(RateBasis.NET, None, [replace(LEARNT, usd=Decimal("1.2"))])
-    (tmp_path / "own-rates.json").write_text(own_rates_file.text_of(newer))
+    (tmp_path / "own-rates.json").write_text(policy_file.text_of(newer))
     assert load(tmp_path / "policy.toml").version != before
 
 
 def test_amortised_rates_are_rates_under_a_savings_plan(tmp_path: Path) -> None:
     """What a change saves then depends on the plan's use, unless the policy says otherwise."""
     amortised = own_rates(RateBasis.AMORTISED, None, [LEARNT])
-    (tmp_path / "own-rates.json").write_text(own_rates_file.text_of(amortised))
+    (tmp_path / "own-rates.json").write_text(policy_file.text_of(amortised))
     text = '[discounts]\nown_rates = "own-rates.json"\n'
     assert policy(tmp_path, text).savings_plan is True
     assert policy(tmp_path, f"{text}savings_plan = false\n").savings_plan is False

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.output.fixes.dialects import DIALECTS, Dialect, fix_text
-from sageaudit.output.fixes.ways import ELEMENT_NAMES, names_of, way
+from sageaudit.output.text.fix_code import DIALECTS, ELEMENT_NAMES, Dialect, fix_text, names_of, way
 from tests.fakes.documents import fix
 
 KINDS: list[tuple[JobKind, str]] = [(kind, path) for kind in JobKind for path in names_of(kind)]

@@ -14,7 +14,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.output.text import plain, slack, teams
 from sageaudit.output.text.card import ROWS, WIDTH, CardLine, MessageCard
-from sageaudit.output.text.commands import HistoryPlace
+from sageaudit.output.text.links import HistoryPlace
 from sageaudit.structs import replace
 from tests.fakes.cards import document_card
 from tests.fakes.documents import (

@@ -8,7 +8,7 @@ from textwrap import wrap
 
 import pytest
 
-from sageaudit.adapters.channels.catalogue import SERVICES
+from sageaudit.adapters.channels.services import SERVICES
 from sageaudit.domain.advice.advice import Advice, Silence, State
 from sageaudit.domain.advice.comparison import Comparison, Effect
 from sageaudit.domain.advice.totals import Digest

@@ -7,7 +7,7 @@ import pytest
 
 from sageaudit.errors import Malformed
 from sageaudit.output.text import plain, slack
-from sageaudit.output.text.envelope import Check, Notice, read_body
+from sageaudit.output.text.card import Check, Notice, read_body
 from tests.fakes.delivering import PAYLOADS, PK, notice_body
 
 CHECKS: dict[str, Check] = {"sns": plain.check, "slack": slack.check}

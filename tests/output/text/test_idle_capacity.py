@@ -4,7 +4,7 @@ from typing import Any, cast
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.output.text.idle_capacity import idle_sentence
+from sageaudit.output.text.amounts import idle_sentence
 from tests.fakes.documents import document, idle_document, type_finding
 
 

@@ -12,7 +12,7 @@ from sageaudit.domain.usage.series import Series
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.record import MAX_BYTES, detail_of
+from sageaudit.workflows.audit.stored import MAX_BYTES, detail_of
 from tests.fakes.jobs import START, market, ran, series, training_answer, usage
 from tests.fakes.judging import case
 

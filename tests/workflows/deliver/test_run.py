@@ -22,9 +22,9 @@ from sageaudit.errors import (
     RateLimited,
     UnexpectedAnswer,
 )
-from sageaudit.output.text.envelope import Notice, to_body
+from sageaudit.output.text.card import Notice, to_body
 from sageaudit.ports import Circuit
-from sageaudit.workflows.deliver.run import LEASE_S, LONGEST_PAUSE_S, POST_WITHIN_S
+from sageaudit.workflows.deliver import LEASE_S, LONGEST_PAUSE_S, POST_WITHIN_S
 from tests.fakes.delivering import (
     NOON,
     PK,

@@ -12,10 +12,9 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Unavailable
 from sageaudit.output.text import plain
 from sageaudit.output.text.card import MessageCard
-from sageaudit.queries.digest import digests
 from sageaudit.structs import replace
-from sageaudit.workflows.digest.run import DigestDependencies, Digested, send_digest
-from sageaudit.workflows.report.contents import ReportSource
+from sageaudit.workflows.digest import DigestDependencies, Digested, digests, send_digest
+from sageaudit.workflows.report import ReportSource
 from tests.fakes.weeks import record
 
 ON = Policy()

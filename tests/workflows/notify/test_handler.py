@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.history.stored_document import stored_text
+from sageaudit.adapters.history.record_steps import stored_text
 from sageaudit.errors import Throttled
 from tests.fakes.delivering import (
     ARN,

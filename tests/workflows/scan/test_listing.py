@@ -8,12 +8,12 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from sageaudit.adapters.aws.job_lists import SageMakerJobLists
+from sageaudit.adapters.aws.sagemaker import SageMakerJobLists
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.sweep import Listed, Period, chosen, in_order, newest
 from sageaudit.errors import AccessDenied, Unavailable
-from sageaudit.workflows.scan.listing import list_jobs
+from sageaudit.workflows.scan.accounts import list_jobs
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.quota_scan import no_children
 from tests.fakes.virtual_time import VirtualTime

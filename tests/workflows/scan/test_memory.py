@@ -8,10 +8,9 @@ import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.workflows.scan import run as scanning
-from sageaudit.workflows.scan.listing import list_jobs
-from sageaudit.workflows.scan.run import scan
-from sageaudit.workflows.scan.scanned_accounts import lanes_of
+from sageaudit.workflows.scan import lanes as scanning
+from sageaudit.workflows.scan.accounts import lanes_of, list_jobs
+from sageaudit.workflows.scan.lanes import scan
 from sageaudit.workflows.scan.tally import ScanTally
 from tests.fakes.documents import document
 from tests.fakes.jobs import REGION

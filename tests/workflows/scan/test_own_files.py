@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.aws.pace import Stopped
-from sageaudit.adapters.files.data_folder import fingerprint_key
-from sageaudit.cli.interruption import Interruption
+from sageaudit.adapters.files.local_files import fingerprint_key
+from sageaudit.cli.asking_aws import Interruption
 
 
 @pytest.fixture

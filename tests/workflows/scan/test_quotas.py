@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from sageaudit.workflows.scan import run as scanning
-from sageaudit.workflows.scan.run import Result
+from sageaudit.workflows.scan import lanes as scanning
+from sageaudit.workflows.scan.lanes import Result
 from tests.fakes.quota_aws import QUOTAS
 from tests.fakes.quota_scan import QuotaScan
 

@@ -20,8 +20,8 @@ from sageaudit.domain.sweep import Listed
 from sageaudit.errors import AccessDenied, HistoryFileError, JobNotFound, NoCredentials, Unavailable
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
-from sageaudit.workflows.scan.run import AHEAD, Outcome, Result, scan
-from sageaudit.workflows.scan.scanned_accounts import lanes_of
+from sageaudit.workflows.scan.accounts import lanes_of
+from sageaudit.workflows.scan.lanes import AHEAD, Outcome, Result, scan
 from tests.fakes.dependencies import SaidJobs, dependencies
 from tests.fakes.due import due
 from tests.fakes.jobs import ACCOUNT, REGION, START, training_answer

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.aws import pace
-from sageaudit.adapters.aws.job_lists import PAGE
+from sageaudit.adapters.aws.sagemaker import PAGE
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.sweep import Listed

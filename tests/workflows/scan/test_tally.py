@@ -9,7 +9,7 @@ from sageaudit.domain.sweep import Listed
 from sageaudit.errors import AccessDenied, Throttled
 from sageaudit.exits import Exit
 from sageaudit.structs import replace
-from sageaudit.workflows.scan.run import Lane, Outcome, Result
+from sageaudit.workflows.scan.lanes import Lane, Outcome, Result
 from sageaudit.workflows.scan.tally import ScanTally
 from tests.fakes.dependencies import SaidJobs, dependencies
 from tests.fakes.jobs import ACCOUNT, REGION, START

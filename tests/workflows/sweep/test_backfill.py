@@ -12,8 +12,8 @@ from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import Listed, SentNote, in_order
 from sageaudit.errors import AwsError, NoCredentials, Throttled, Unavailable
-from sageaudit.workflows.scan.listing import list_jobs
-from sageaudit.workflows.sweep.backfill import Deployed, Sent, Standing, send, standings
+from sageaudit.workflows.backfill import Deployed, Sent, Standing, send, standings
+from sageaudit.workflows.scan.accounts import list_jobs
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.quota_aws import NOW
 from tests.fakes.quota_scan import PERIOD, QuotaScan, no_children

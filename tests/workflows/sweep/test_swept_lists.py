@@ -9,7 +9,7 @@ import pytest
 from botocore.config import Config
 
 from local.requests import Requests, http_answer
-from sageaudit.adapters.aws.job_lists import SweptLists
+from sageaudit.adapters.aws.sagemaker import SweptLists
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import Listed, ListOfJobs
 from sageaudit.errors import AccessDenied, RejectedEvent, Throttled, Unavailable

@@ -11,7 +11,7 @@ from unittest import mock
 
 import pytest
 
-from sageaudit.adapters.channels.catalogue import writers
+from sageaudit.adapters.channels.services import writers
 from sageaudit.domain.advice.advice import Decision, Verb, advice_id
 from sageaudit.domain.audit.finding_document import Advised
 from sageaudit.domain.audit.record import RunQuery

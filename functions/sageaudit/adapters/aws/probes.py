@@ -13,7 +13,7 @@ from typing import Any
 from botocore import xform_name
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sageaudit.adapters.aws import cloudwatch, job_lists, sagemaker
+from sageaudit.adapters.aws import cloudwatch, sagemaker
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.clients import translated, unanswered
 from sageaudit.adapters.prices.price_list import SERVICE, endpoint_of
@@ -92,7 +92,7 @@ _OTHERS: Mapping[str, Callable[[str, str], tuple[str, Mapping[str, Any]]]] = {
 
 
 IN_A_MEMBER = tuple(
-    sorted({*sagemaker.PERMISSIONS, *cloudwatch.PERMISSIONS, *job_lists.PERMISSIONS})
+    sorted({*sagemaker.PERMISSIONS, *cloudwatch.PERMISSIONS, *sagemaker.PERMISSIONS})
 )
 """What the role of a member needs: prices are asked for at home."""
 ASSUME = "sts:AssumeRole"

@@ -10,9 +10,8 @@ import boto3
 from botocore.exceptions import BotoCoreError
 from msgspec import Struct
 
-from sageaudit.adapters.aws.accounts import Accounts, Role
+from sageaudit.adapters.aws.accounts import Accounts, NamedAccount, Role
 from sageaudit.adapters.aws.clients import aws_errors, client, part_of, unanswered
-from sageaudit.adapters.aws.organization import NamedAccount
 from sageaudit.domain.job.ref import REGION, partition_of
 from sageaudit.errors import BadUsage
 

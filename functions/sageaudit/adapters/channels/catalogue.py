@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sageaudit.adapters.channels.channel import Connections, NoticeChannel
-from sageaudit.adapters.channels.slack import SlackChannel
-from sageaudit.adapters.channels.sns import SnsChannel
-from sageaudit.adapters.channels.teams import TeamsChannel
+from sageaudit.adapters.channels.services import SlackChannel, SnsChannel, TeamsChannel
 from sageaudit.domain.policy.routes import ChannelChoice, Service
-from sageaudit.output.text.envelope import Check, Writer
+from sageaudit.output.text.card import Check, Writer
 
 SERVICES: Mapping[Service, type[NoticeChannel]] = {
     one.service: one for one in (SlackChannel, TeamsChannel, SnsChannel)

@@ -28,8 +28,7 @@ from sageaudit.errors import (
     RateLimited,
     UnexpectedAnswer,
 )
-from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.envelope import NOBODY, Payload
+from sageaudit.output.text.card import NOBODY, MessageCard, Payload
 
 WAIT_S = 30
 """Seconds to wait when the service does not say how long."""

@@ -27,7 +27,7 @@ from sageaudit.errors import (
     Throttled,
 )
 from sageaudit.output.text import plain
-from sageaudit.output.text.envelope import Payload
+from sageaudit.output.text.card import Payload
 
 PERMISSIONS = ("sns:Publish",)
 

@@ -11,8 +11,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.prices.listed_prices import ListedPrices
-from sageaudit.adapters.prices.price_cache import Stored, entries_document, read_entries
+from sageaudit.adapters.prices.listed_prices import (
+    ListedPrices,
+    Stored,
+    entries_document,
+    read_entries,
+)
 from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import Component

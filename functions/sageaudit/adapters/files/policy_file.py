@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.aws.clients import known_regions
-from sageaudit.adapters.files import own_rates_file
-from sageaudit.adapters.files.other_forms import other_form
+from sageaudit.adapters.files import policy_file
+from sageaudit.adapters.files.local_files import other_form
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.nearest import did_you_mean
@@ -55,7 +55,7 @@ def _own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
     if not isinstance(name, str) or not name:
         return None
     try:
-        return own_rates_file.read(path.parent / name)
+        return policy_file.read(path.parent / name)
     except BadUsage as error:
         key = ("discounts", "own_rates")
         raise BadPolicy(f"{named(key)}: {error}", key) from error

@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.files import as_read
-from sageaudit.adapters.files.as_read import AsRead
-from sageaudit.adapters.files.other_forms import other_form
+from sageaudit.adapters.files import recording
+from sageaudit.adapters.files.local_files import other_form
+from sageaudit.adapters.files.recording import AsRead
 from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind, kind_of
@@ -85,7 +85,7 @@ def parsed(document: Mapping[str, Any]) -> Recording | RecordedSet:
     if not children and not (is_rollup and "schema" in document):
         raise Malformed("children", "is empty")
     shared = {key: document[key] for key in ("as_of",) if key in document}
-    prices = as_read.prices_of(document)
+    prices = recording.prices_of(document)
     return RecordedSet(
         tuple(_child(shared | dict(child), at, prices) for at, child in enumerate(children)),
         of_document(document) if is_rollup else None,
@@ -134,7 +134,7 @@ def of_document(document: Mapping[str, Any], prices: ListedPrices | None = None)
             series=tuple(_series(fields.section(document, "metrics"))),
             account=fields.text(document, "account"),
             region=fields.text(document, "region"),
-            as_read=as_read.of_document(document, prices),
+            as_read=recording.of_document(document, prices),
             all_tags="tags" in document and "schema" not in document,
         )
     if (kind := kind_of(document)) is not None:

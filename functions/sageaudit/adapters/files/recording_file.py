@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from sageaudit.adapters.files import as_read, whole_file
+from sageaudit.adapters.files import local_files, recording
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.files.recording import SCHEMA, RecordedSet, Recording
 from sageaudit.domain.audit.finding_document import iso
@@ -69,7 +69,7 @@ def _of_one(recorded: Recording, key: bytes | None, tags: TagNames) -> dict[str,
     written["tags"] = [{"Key": name, "Value": value} for name, value in kept.items()]
     written["metrics"] = metrics
     if read is not None and read.prices is not None:
-        written["prices"] = as_read.prices_document(read.prices)
+        written["prices"] = recording.prices_document(read.prices)
     return written
 
 
@@ -131,4 +131,4 @@ def write(path: Path, text: str, *, replace: bool) -> None:
     the file cannot be written.
     """
     check_free(path, replace=replace)
-    whole_file.write_text(path, text, mode=0o600)
+    local_files.write_text(path, text, mode=0o600)

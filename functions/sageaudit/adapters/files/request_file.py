@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.files.other_forms import other_form, other_form_of
+from sageaudit.adapters.files.local_files import other_form, other_form_of
 from sageaudit.domain.request.values import Path as Place
 from sageaudit.errors import BadUsage
 

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hint
 from msgspec import NODEFAULT
 from msgspec.structs import FieldInfo, asdict, fields
 
-from sageaudit.adapters.history.gzip_json import gzip_json, read_gzip_json
-from sageaudit.adapters.history.moments import moment_text, read_moment
+from sageaudit.adapters.files.exact_json import gzip_json, read_gzip_json
+from sageaudit.adapters.history.codec import moment_text, read_moment
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.advised import Advised
 from sageaudit.domain.audit.record import Detail, FindingRow

@@ -14,8 +14,8 @@ from typing import Any, Self
 
 from msgspec import Struct
 
-from sageaudit.adapters.files.data_folder import data_folder
-from sageaudit.adapters.history.sort_keys import ended_sk
+from sageaudit.adapters.files.local_files import data_folder
+from sageaudit.adapters.history.codec import ended_sk
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, Row, RunIndex, RunQuery
@@ -109,10 +109,12 @@ def _open_table(
     Raises BadUsage for an invalid table name or an unknown region.
     """
     # a file needs no boto3
+    from sageaudit.adapters.aws.accounts import open_session  # noqa: PLC0415
     from sageaudit.adapters.aws.clients import aws_errors, client  # noqa: PLC0415
-    from sageaudit.adapters.aws.session import open_session  # noqa: PLC0415
-    from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions  # noqa: PLC0415
-    from sageaudit.adapters.history.dynamo.history import DynamoHistory  # noqa: PLC0415
+    from sageaudit.adapters.history.dynamo.history import (
+        DynamoDecisions,
+        DynamoHistory,
+    )
 
     if not _TABLE.match(table):
         raise BadUsage(f"--table {table} is not a valid table name")

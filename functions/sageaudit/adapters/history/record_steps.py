@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from sageaudit.adapters.history.moments import as_utc
-from sageaudit.adapters.history.sort_keys import ended_sk
+from sageaudit.adapters.history.codec import as_utc, ended_sk
 from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Recorded, Verdict
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums

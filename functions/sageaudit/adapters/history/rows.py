@@ -8,8 +8,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from sageaudit.adapters.files.exact_json import whole_text
-from sageaudit.adapters.history.moments import as_utc, read_moment
-from sageaudit.adapters.history.sort_keys import LONGEST_TEXT
+from sageaudit.adapters.history.codec import LONGEST_TEXT, as_utc, read_moment
 from sageaudit.domain.alert.audit_figures import advised_in
 from sageaudit.domain.audit.bill_document import BillDocument
 from sageaudit.domain.audit.document import AuditDocument

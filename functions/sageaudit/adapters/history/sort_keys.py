@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 
-from sageaudit.adapters.history.moments import epoch_ms, moment_text
+from sageaudit.adapters.history.codec import epoch_ms, moment_text
 from sageaudit.domain.audit.summary import JobKey
 
 LONGEST_TEXT = 2_000

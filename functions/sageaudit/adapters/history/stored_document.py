@@ -10,8 +10,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Any, cast
 
-from sageaudit.adapters.files.exact_json import to_json
-from sageaudit.adapters.history.gzip_json import gzip_text, read_gzip_json
+from sageaudit.adapters.files.exact_json import gzip_text, read_gzip_json, to_json
 from sageaudit.adapters.history.rows import findings_without_row
 from sageaudit.domain.audit.document import AuditDocument
 

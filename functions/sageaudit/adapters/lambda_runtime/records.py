@@ -11,8 +11,9 @@ from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
+from sageaudit.adapters.files.exact_json import NOT_GZIP_JSON, read_gzip_text
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.history.dynamo.table import (
+from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
     DIGEST_PREFIX,
     NOTICE_PREFIX,
@@ -20,8 +21,7 @@ from sageaudit.adapters.history.dynamo.table import (
     SORT_KEY,
     WATCH_PREFIX,
 )
-from sageaudit.adapters.history.gzip_json import NOT_GZIP_JSON, read_gzip_text
-from sageaudit.adapters.history.stored_document import read
+from sageaudit.adapters.history.record_steps import read
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.routes import CHANNEL_NAME

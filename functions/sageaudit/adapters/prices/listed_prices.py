@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from sageaudit.adapters.prices.price_cache import PriceCache, Stored
+from sageaudit.adapters.prices.listed_prices import PriceCache, Stored
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import KnownRate, Quote
 from sageaudit.domain.prices.market import Rate

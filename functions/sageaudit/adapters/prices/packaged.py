@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.prices.price_book import PriceBook
+from sageaudit.adapters.prices.sources import PriceBook
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio, Precision
 from sageaudit.domain.prices.known_prices import KnownRate, Quote

@@ -14,9 +14,9 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.adapters.history.codec import epoch_s, moment_text, read_moment
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
-from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
+from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused

@@ -7,10 +7,9 @@ from datetime import date, datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sageaudit.adapters.prices import estimates, packaged
-from sageaudit.adapters.prices.listed_prices import PriceListSource
-from sageaudit.adapters.prices.price_book import PriceBook, PricedMarkets
-from sageaudit.adapters.prices.price_cache import PriceCache
+from sageaudit.adapters.prices import packaged, sources
+from sageaudit.adapters.prices.listed_prices import PriceCache, PriceListSource
+from sageaudit.adapters.prices.sources import PriceBook, PricedMarkets
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import PriceSource
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:  # recorded prices need no boto3
 
 def offline() -> tuple[PriceSource, ...]:
     """Sources without network calls: for recordings, replays, and after the live price list."""
-    return (packaged.tables(), estimates.estimates())
+    return (packaged.tables(), sources.estimates())
 
 
 def offline_book(region: str, component: Component, day: date | None) -> PriceBook:

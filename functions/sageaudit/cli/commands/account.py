@@ -17,8 +17,8 @@ from sageaudit.domain.audit.record import NOT_NAMED
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import JobNotFound
-from sageaudit.output.terminal.findings import show_finding
 from sageaudit.output.terminal.layout import line
+from sageaudit.output.terminal.render import show_finding
 from sageaudit.output.text.finding import parts_of
 from sageaudit.output.text.words import counted
 from sageaudit.queries.lists import heads_of_period

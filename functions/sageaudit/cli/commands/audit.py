@@ -23,11 +23,9 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording
 from sageaudit.exits import Exit, gravest
-from sageaudit.output.fixes.dialects import Dialect
-from sageaudit.output.terminal.findings import show_code
-from sageaudit.output.terminal.guides import show_guides
 from sageaudit.output.terminal.layout import console_for
-from sageaudit.output.terminal.render import render
+from sageaudit.output.terminal.render import render, show_code, show_guides
+from sageaudit.output.text.fix_code import Dialect
 from sageaudit.ports import History
 from sageaudit.workflows.audit.guides import read_guides
 from sageaudit.workflows.recordings.run import audit_recordings
@@ -93,7 +91,7 @@ def audit(
         audits = audit_recordings(recordings, policy, opened, lasts=lasts)
         tasks = [partial(_recorded, audits) for _ in recordings]
         if jobs:
-            from sageaudit.workflows.live import run as live  # noqa: PLC0415 - it needs boto3
+            from sageaudit.workflows import live  # noqa: PLC0415 - it needs boto3
 
             account = live.Account(profile, region, opened, lasts=lasts, warn=say)
             tasks += [partial(account.audit, job, kind, policy) for job in jobs]

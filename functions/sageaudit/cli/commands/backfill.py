@@ -11,13 +11,11 @@ from typing import Any
 
 import click
 
-from sageaudit.adapters.aws.pace import Pace, Stopped
-from sageaudit.adapters.aws.session import open_session
-from sageaudit.adapters.aws.threads import Threads
+from sageaudit.adapters.aws.accounts import open_session
+from sageaudit.adapters.aws.pace import Pace, Stopped, Threads
 from sageaudit.adapters.history.opened import open_history
 from sageaudit.cli import options
-from sageaudit.cli.accounts import OTHER_ACCOUNTS, OtherAccounts
-from sageaudit.cli.interruption import Interruption
+from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, Interruption, OtherAccounts
 from sageaudit.cli.messages import say
 from sageaudit.cli.views.scan import listing_line, may_ask
 from sageaudit.domain.audit.record import RunQuery
@@ -31,12 +29,11 @@ from sageaudit.output.text.words import counted
 from sageaudit.ports import History
 from sageaudit.queries.window import DAY_FORMS, FIRST, METRICS, window_of_days
 from sageaudit.rules import catalogue
-from sageaudit.workflows.backfill import plan
-from sageaudit.workflows.backfill.plan import Stack
+from sageaudit.workflows import backfill
+from sageaudit.workflows.backfill import Sent, Stack, Standing, bring, send, standings
 from sageaudit.workflows.doctor.permissions import STACK
-from sageaudit.workflows.scan.scanned_accounts import THREADS, ScannedAccount, ScannedAccounts
-from sageaudit.workflows.scan.whole_scan import Asked, ScanRun
-from sageaudit.workflows.sweep.backfill import Sent, Standing, bring, send, standings
+from sageaudit.workflows.scan.accounts import THREADS, ScannedAccount, ScannedAccounts
+from sageaudit.workflows.scan.run import Asked, ScanRun
 
 _SAY_EVERY_S = 60.0
 _EPILOG = """\b
@@ -103,10 +100,10 @@ def backfill(
         run = _Backfill(interruption, dry_run=dry_run, yes=yes, per_minute=per_minute)
         try:
             if file is not None:
-                return run.of_file(file, plan.find(session, stack), period)
-            if line := plan.metrics_line(period, now):
+                return run.of_file(file, backfill.find(session, stack), period)
+            if line := backfill.metrics_line(period, now):
                 say(line)
-            return run.of_accounts(session, others, plan.find(session, stack), period)
+            return run.of_accounts(session, others, backfill.find(session, stack), period)
         except Stopped:
             say("interrupted: run the same command again, and it goes on from there")
             return Exit.INTERRUPTED
@@ -141,11 +138,11 @@ class _Backfill:
                 if standing is Standing.MISSING:
                     missing.append(job)
                 self._look()
-        say(plan.counts_line(found))
+        say(backfill.counts_line(found))
         if not missing:
             say("nothing to send")
             return listed.tally.exit
-        say(plan.cost_line(len(missing), self._per_minute))
+        say(backfill.cost_line(len(missing), self._per_minute))
         if self._dry_run:
             return listed.tally.exit
         self._ask(f"Send {counted(len(missing), 'job')}?")
@@ -198,7 +195,7 @@ class _Backfill:
                 )
             if not jobs:
                 return Exit.DONE
-            say(plan.bringing_line(jobs))
+            say(backfill.bringing_line(jobs))
             if self._dry_run:
                 return Exit.DONE
             self._ask(f"Write {counted(jobs, 'audit')} into {stack.table}?")
@@ -213,7 +210,7 @@ class _Backfill:
                 self._progress(f"{found.total():,} of {jobs:,} looked at")
                 self._look()
         finally:
-            say(plan.counts_line(found, done=f"written to {stack.table}"))
+            say(backfill.counts_line(found, done=f"written to {stack.table}"))
         return Exit.DONE
 
     def _ask(self, question: str) -> None:

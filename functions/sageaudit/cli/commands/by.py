@@ -10,8 +10,7 @@ import click
 from rich.text import Text
 
 from sageaudit.cli import asking, options
-from sageaudit.cli.asking import HistoryOptions, Shown
-from sageaudit.cli.filters import Filters, filters
+from sageaudit.cli.asking import Filters, HistoryOptions, Shown, filters
 from sageaudit.cli.messages import say
 from sageaudit.cli.views import lists
 from sageaudit.output.terminal.layout import console_for
@@ -23,9 +22,9 @@ from sageaudit.queries import by as sums
 from sageaudit.queries.columns import columns_of
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import named
-from sageaudit.queries.periods import ONE_DAY, Length
 from sageaudit.queries.question import AMOUNTS, COUNTS, Sort
 from sageaudit.queries.total import OF_RUNS, Total, together
+from sageaudit.queries.window import ONE_DAY, Length
 
 _LIMIT = 26
 _BLOCKS, _GAP = "▁▂▃▄▅▆▇█", "·"

@@ -9,8 +9,7 @@ import click
 from sageaudit.adapters.history.opened import HistorySource
 from sageaudit.cli import asking
 from sageaudit.cli.advices import SINCE, AdviceFilters
-from sageaudit.cli.asking import HistoryOptions, Shown
-from sageaudit.cli.filters import Filters, filters
+from sageaudit.cli.asking import Filters, HistoryOptions, Shown, filters
 from sageaudit.cli.messages import say
 from sageaudit.cli.views import lists
 from sageaudit.errors import BadUsage

@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
+from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.aws.clients import api_model
-from sageaudit.adapters.aws.session import open_session
 from sageaudit.adapters.files import request_file
 from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.adapters.prices import sources
@@ -36,11 +36,10 @@ from sageaudit.output.terminal.layout import console_for
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.family import runs_of
-from sageaudit.workflows.audit.whole_audit import whole_audit
-from sageaudit.workflows.check import run as checking
+from sageaudit.workflows.audit.stored import runs_of, whole_audit
+from sageaudit.workflows.check import request as checking
 from sageaudit.workflows.check.document import CheckedFile, document
-from sageaudit.workflows.check.run import Checked, FamilyHistory, PlannedJob
+from sageaudit.workflows.check.request import Checked, FamilyHistory, PlannedJob
 
 _EPILOG = """\b
 Examples:

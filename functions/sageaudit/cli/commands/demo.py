@@ -11,7 +11,7 @@ import click
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import asking
 from sageaudit.cli.messages import say
-from sageaudit.cli.views.progress import with_progress
+from sageaudit.cli.views.formats import with_progress
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
 from sageaudit.workflows.example import run as example_history

@@ -15,18 +15,17 @@ from msgspec.structs import asdict
 from rich.console import Console
 from rich.text import Text
 
-from sageaudit.adapters.aws.session import open_session
+from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.cli import options
-from sageaudit.cli.accounts import OTHER_ACCOUNTS, OtherAccounts
+from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, OtherAccounts
 from sageaudit.cli.messages import say
 from sageaudit.errors import BadUsage, SageauditError
 from sageaudit.exits import Exit, gravest
 from sageaudit.output.terminal.layout import plain_table
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
-from sageaudit.workflows.doctor import checkup, permissions
-from sageaudit.workflows.doctor.checkup import Check, CheckState, not_checked
-from sageaudit.workflows.doctor.members import members as checked_members
+from sageaudit.workflows.doctor import checks, permissions
+from sageaudit.workflows.doctor.checks import Check, CheckState, not_checked
 from sageaudit.workflows.doctor.permissions import (
     COVERAGE,
     FROM_HISTORY,
@@ -36,6 +35,7 @@ from sageaudit.workflows.doctor.permissions import (
     ROLE,
     TABLE,
 )
+from sageaudit.workflows.doctor.run import members as checked_members
 
 _EPILOG = """\b
 Examples:
@@ -104,9 +104,9 @@ def doctor(
     if members and stack is None:
         raise BadUsage("--members needs the stack that audits them: --stack NAME")
     checks = [
-        checkup.versions(),
-        checkup.prices(datetime.now(UTC).date()),
-        *([] if table and history is None else [checkup.file(history, say)]),
+        checks.versions(),
+        checks.prices(datetime.now(UTC).date()),
+        *([] if table and history is None else [checks.file(history, say)]),
         *_of_aws(profile, region, asked, table, others),
         *([] if stack is None else _of_stack(profile, region, stack, members=members)),
     ]
@@ -125,12 +125,12 @@ def _of_aws(
     try:
         session = open_session(profile, region)
     except SageauditError as error:
-        yield checkup.failed("AWS settings", error)
+        yield checks.failed("AWS settings", error)
         return
-    found = checkup.region(session.region_name)
+    found = checks.region(session.region_name)
     yield found
     place = session.region_name if found.state is CheckState.OK else "us-east-1"
-    whose, own = checkup.credentials(session, place)
+    whose, own = checks.credentials(session, place)
     yield whose
     if own is None or found.state is not CheckState.OK:
         what = "the region" if own else "credentials"
@@ -141,9 +141,9 @@ def _of_aws(
         for action in asked
         if not action.startswith("dynamodb:") and action != "sts:AssumeRole"
     ]
-    yield from checkup.actions(single, session, place, own)
+    yield from checks.actions(single, session, place, own)
     if table is not None:
-        yield from checkup.table(table, session, place)
+        yield from checks.table(table, session, place)
     if others:
         yield from _of_accounts(others, session, place)
 
@@ -152,10 +152,10 @@ def _of_accounts(others: OtherAccounts, session: Any, region: str) -> Iterator[C
     try:
         listed = others.listed(session, region)
     except SageauditError as error:
-        yield checkup.failed("accounts", error)
+        yield checks.failed("accounts", error)
         return
-    yield checkup.ok("accounts", f"{len(listed.accounts)} to ask")
-    yield from checkup.roles(listed, session, region)
+    yield checks.ok("accounts", f"{len(listed.accounts)} to ask")
+    yield from checks.roles(listed, session, region)
 
 
 def _of_stack(
@@ -166,7 +166,7 @@ def _of_stack(
         session = open_session(profile, region)
         if session.region_name is not None:
             at = session.region_name, datetime.now(UTC)
-            yield from checkup.stack(stack, session, *at)
+            yield from checks.stack(stack, session, *at)
             if members:
                 yield from checked_members(stack, session, *at)
             return

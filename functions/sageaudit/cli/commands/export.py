@@ -9,23 +9,20 @@ import click
 
 from sageaudit.adapters.files.duckdb_engine import write_parquet
 from sageaudit.adapters.files.exact_json import whole_text
-from sageaudit.adapters.files.whole_file import whole_file
+from sageaudit.adapters.files.local_files import whole_file
 from sageaudit.cli import asking
-from sageaudit.cli.asking import HistoryOptions
-from sageaudit.cli.filters import Filters, filters
+from sageaudit.cli.asking import Filters, HistoryOptions, filters
 from sageaudit.cli.messages import say
 from sageaudit.cli.views import formats, lists
-from sageaudit.cli.views.formats import Field
-from sageaudit.cli.views.progress import with_progress
+from sageaudit.cli.views.formats import Field, with_progress
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.words import counted
 from sageaudit.queries import answer
 from sageaudit.queries.answer import ListRow
-from sageaudit.queries.lists import Lists
+from sageaudit.queries.lists import OF_A_FINDING, Lists
 from sageaudit.queries.names import named
 from sageaudit.queries.question import Question
-from sageaudit.queries.rows import OF_A_FINDING
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 

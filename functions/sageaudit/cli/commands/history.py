@@ -5,17 +5,15 @@ from __future__ import annotations
 import click
 
 from sageaudit.cli import asking, options
-from sageaudit.cli.asking import HistoryOptions, Shown
-from sageaudit.cli.filters import Filters, filters
+from sageaudit.cli.asking import Filters, HistoryOptions, Shown, filters
 from sageaudit.cli.messages import say
 from sageaudit.cli.views import lists
 from sageaudit.cli.views.formats import ListLayout
 from sageaudit.queries import answer
 from sageaudit.queries.answer import AnswerPage
-from sageaudit.queries.lists import Lists
+from sageaudit.queries.lists import OF_A_FINDING, Lists
 from sageaudit.queries.names import named
 from sageaudit.queries.question import AMOUNTS, TIMES, Question, Sort
-from sageaudit.queries.rows import OF_A_FINDING
 
 _EPILOG = """\b
 Examples:

@@ -12,11 +12,10 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
+from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.aws.session import open_session
-from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.adapters.channels.channel import Connections
-from sageaudit.adapters.channels.https_post import https_post
+from sageaudit.adapters.channels.services import SERVICES, https_post
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
@@ -33,18 +32,17 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelChoice, Destination, Service
 from sageaudit.errors import BadRecording, BadUsage, JobNotFound
 from sageaudit.output.text import teams
-from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
+from sageaudit.output.text.card import MessageCard, Payload
 from sageaudit.output.text.digest import digest_card
-from sageaudit.output.text.envelope import Payload
+from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import time_of
 from sageaudit.ports import History
-from sageaudit.queries.lookup import Wanted, find
-from sageaudit.workflows.audit.whole_audit import whole_audit
-from sageaudit.workflows.digest import run as weekly
+from sageaudit.queries.names import Wanted, find
+from sageaudit.workflows import digest as weekly
+from sageaudit.workflows.audit.stored import whole_audit
 from sageaudit.workflows.notify import run as notifying
-from sageaudit.workflows.notify.notification import Notification, NotifyDependencies
+from sageaudit.workflows.notify.run import Notification, NotifyDependencies
 from sageaudit.workflows.recordings.run import audit_recordings
 
 _FORMS: Mapping[str, Service] = {"slack": "slack", "email": "sns", "teams": "teams"}

@@ -17,8 +17,8 @@ from rich.text import Text
 
 from sageaudit.adapters.aws.clients import known_regions
 from sageaudit.adapters.billing import cost_report
-from sageaudit.adapters.files import own_rates_file
-from sageaudit.adapters.files.whole_file import write_text
+from sageaudit.adapters.files import policy_file
+from sageaudit.adapters.files.local_files import write_text
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json, say
@@ -173,7 +173,7 @@ def learn(reports: tuple[Path, ...], account: str | None, amortised: bool, path:
     basis = RateBasis.AMORTISED if amortised else RateBasis.NET
     if account is not None:
         account = options.account_id(account, "--account")
-    known = own_rates_file.read(path) if path.exists() else OwnRates(basis, account)
+    known = policy_file.read(path) if path.exists() else OwnRates(basis, account)
     if (known.basis, known.account) != (basis, account):
         of = f"of account {known.account}" if known.account else "of all accounts"
         raise BadUsage(f"{path}: has {known.basis} rates {of}: choose another file with --to")
@@ -195,7 +195,7 @@ def learn(reports: tuple[Path, ...], account: str | None, amortised: bool, path:
         say("no rate could be learnt: nothing is written")
         return Exit.NOT_FOUND
     rates = merged(known, own_rates(basis, account, (one.rate for one in learnt)))
-    write_text(path, own_rates_file.text_of(rates))
+    write_text(path, policy_file.text_of(rates))
     say(f"{path}: {counted(len(learnt), 'rate')} written, {len(rates.rows) - len(learnt)} kept")
     say(f"to use them, write own_rates = {json.dumps(str(path))} under [discounts] in policy.toml")
     return Exit.DONE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sageaudit.adapters.aws.session import identity, open_session
+from sageaudit.adapters.aws.accounts import identity, open_session
 from sageaudit.adapters.billing import cost_report
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
@@ -21,7 +21,7 @@ from sageaudit.domain.reconcile.reconcile import reconcile as compare
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
 from sageaudit.queries.lists import heads_of_period
-from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.workflows.audit.stored import whole_audit
 
 _EPILOG = """\b
 Examples:

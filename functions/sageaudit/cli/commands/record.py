@@ -10,15 +10,15 @@ from typing import Any
 import click
 
 from sageaudit.adapters.aws.clients import instance_types
-from sageaudit.adapters.files import anonymous_recording, recording, recording_file
-from sageaudit.adapters.files.data_folder import fingerprint_key
+from sageaudit.adapters.files import recording, recording_file
+from sageaudit.adapters.files.local_files import fingerprint_key
 from sageaudit.cli import options
 from sageaudit.cli.messages import inert_json, say
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JOB_NAME
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
-from sageaudit.workflows.live import run as live
+from sageaudit.workflows import live
 
 _EPILOG = """\b
 Examples:
@@ -84,7 +84,7 @@ def record(
     document = recording_file.document_of(read, fingerprint_key(), policy.tags_read)
     if anonymize:
         rules = frozenset(rule.name.name for rule in catalogue.ruleset().rules)
-        document = anonymous_recording.anonymized(
+        document = recording_file.anonymized(
             document, secrets.token_bytes(32), rules, instance_types()
         )
     text = inert_json(recording_file.text_of(document))

@@ -11,8 +11,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from sageaudit.adapters.aws.session import open_session
-from sageaudit.adapters.history.moments import moment_text
+from sageaudit.adapters.aws.accounts import open_session
+from sageaudit.adapters.history.codec import moment_text
 from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.views.formats import moment
@@ -23,7 +23,7 @@ from sageaudit.output.terminal.layout import console_for, plain_table
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
 from sageaudit.workflows.doctor.permissions import STACK
-from sageaudit.workflows.redrive.letters import (
+from sageaudit.workflows.redrive import (
     HOLD_S,
     DeadLetter,
     Fate,
@@ -33,7 +33,7 @@ from sageaudit.workflows.redrive.letters import (
     planned,
     queues_of,
 )
-from sageaudit.workflows.redrive.letters import read as read_letters
+from sageaudit.workflows.redrive import read as read_letters
 
 _WHYS = 3
 """Different sentences shown for one reason."""

@@ -10,15 +10,15 @@ import click
 from click.core import ParameterSource
 
 from sageaudit import __version__
-from sageaudit.adapters.aws.session import open_session
+from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.files import recording
-from sageaudit.adapters.files.whole_file import whole_file
+from sageaudit.adapters.files.local_files import whole_file
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import asking, options
 from sageaudit.cli.asking import HistoryOptions
 from sageaudit.cli.messages import say
-from sageaudit.cli.views.coverage import cost_line
-from sageaudit.cli.views.progress import with_progress
+from sageaudit.cli.views.formats import with_progress
+from sageaudit.cli.views.scan import cost_line
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.run_summary import summary_of_run
@@ -38,15 +38,13 @@ from sageaudit.output.html.job_table import job_words
 from sageaudit.output.html.markup import Child
 from sageaudit.output.html.page import page
 from sageaudit.ports import History
-from sageaudit.queries.lookup import Wanted, find
-from sageaudit.queries.names import other_days
-from sageaudit.queries.periods import ONE_DAY, window_of
-from sageaudit.queries.window import DAY_FORMS, Window, window_of_days
+from sageaudit.queries.names import Wanted, find, other_days
+from sageaudit.queries.window import DAY_FORMS, ONE_DAY, Window, window_of, window_of_days
 from sageaudit.structs import replace
+from sageaudit.workflows import report as report_contents
 from sageaudit.workflows.audit.guides import read_guides
 from sageaudit.workflows.recordings.jobs import run_of
 from sageaudit.workflows.recordings.run import audit_recording
-from sageaudit.workflows.report import contents as report_contents
 from sageaudit.workflows.scan import coverage as billed
 
 _STDOUT = "-"

@@ -10,16 +10,14 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from sageaudit.adapters.aws.pace import Pace, Stopped
-from sageaudit.adapters.aws.session import home_region, open_session
-from sageaudit.adapters.aws.threads import Threads
+from sageaudit.adapters.aws.accounts import home_region, open_session
+from sageaudit.adapters.aws.pace import Pace, Stopped, Threads
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
-from sageaudit.cli.accounts import OTHER_ACCOUNTS, OtherAccounts
-from sageaudit.cli.interruption import Interruption
+from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, Interruption, OtherAccounts
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.views import coverage as coverage_view
 from sageaudit.cli.views import ranking as ranking_view
+from sageaudit.cli.views import scan as coverage_view
 from sageaudit.cli.views import scan as view
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
@@ -30,15 +28,15 @@ from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.text.words import counted
 from sageaudit.queries.window import DAY_FORMS, METRICS, window_of_days
 from sageaudit.workflows.scan import coverage as billed
-from sageaudit.workflows.scan.run import Result
-from sageaudit.workflows.scan.scanned_accounts import (
+from sageaudit.workflows.scan.accounts import (
     THREADS,
     ScannedAccount,
     ScannedAccounts,
     scanned_regions,
 )
+from sageaudit.workflows.scan.lanes import Result
+from sageaudit.workflows.scan.run import Asked, ScanRun
 from sageaudit.workflows.scan.tally import ScanCost, scan_cost
-from sageaudit.workflows.scan.whole_scan import Asked, ScanRun
 
 _ASK_ABOVE_USD = Decimal(5)
 """A scan that costs more is asked about, where somebody can answer."""

@@ -12,16 +12,14 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage, JobNotFound
-from sageaudit.output.fixes.dialects import Dialect
-from sageaudit.output.terminal.findings import show_code
-from sageaudit.output.terminal.guides import show_guides
 from sageaudit.output.terminal.layout import console_for
-from sageaudit.output.terminal.render import render
+from sageaudit.output.terminal.render import render, show_code, show_guides
+from sageaudit.output.text.fix_code import Dialect
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
-from sageaudit.queries.lookup import Wanted, find
+from sageaudit.queries.names import Wanted, find
 from sageaudit.workflows.audit.guides import read_guides
-from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.workflows.audit.stored import whole_audit
 
 _EPILOG = """\b
 Examples:

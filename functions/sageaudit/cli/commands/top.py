@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from sageaudit.cli import asking
-from sageaudit.cli.asking import HistoryOptions, Shown
-from sageaudit.cli.filters import Filters, filters
+from sageaudit.cli.asking import Filters, HistoryOptions, Shown, filters
 from sageaudit.cli.views import lists
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer

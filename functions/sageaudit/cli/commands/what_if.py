@@ -29,7 +29,7 @@ from sageaudit.domain.usage.demand import Need
 from sageaudit.errors import BadRecording, BadUsage, Malformed
 from sageaudit.output.terminal import candidates
 from sageaudit.structs import replace
-from sageaudit.workflows.live import run as live
+from sageaudit.workflows import live
 from sageaudit.workflows.recordings.jobs import Run, run_of
 
 _HOUR_S = Decimal(3600)

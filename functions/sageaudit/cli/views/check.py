@@ -17,10 +17,9 @@ from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.guides.guides import GuideDocument
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.request.forecast import Basis
-from sageaudit.output.text.guides import GUIDES_TITLE, NO_GUIDES
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import middle, terminal
-from sageaudit.output.text.words import assignment, counted
+from sageaudit.output.text.words import GUIDES_TITLE, NO_GUIDES, assignment, counted
 from sageaudit.workflows.check.document import CheckedFile
 
 _NAME = 60

@@ -22,7 +22,7 @@ from sageaudit.output.text.amounts import TITLES, of_sums
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
-from sageaudit.workflows.scan.run import Lane, Result
+from sageaudit.workflows.scan.lanes import Lane, Result
 from sageaudit.workflows.scan.tally import AccountStatus, ScanCost, ScanTally, usd_of
 
 _LINE_EVERY_S = 10.0

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.output.fixes import ways
+from sageaudit.output.text import fix_code
 
 Dialect = Literal["sdk-v3", "sdk-v2", "boto3"]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
@@ -23,7 +23,7 @@ _WIDTH = 88
 _INDENT = "    "
 _BEYOND_16_BITS = 0xFFFF
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-_BRACKETS = {ways.MAPPING: ("{", "}"), ways.LIST: ("[", "]")}
+_BRACKETS = {fix_code.MAPPING: ("{", "}"), fix_code.LIST: ("[", "]")}
 
 
 def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
@@ -32,43 +32,43 @@ def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
     `kind` is a JobKind's value.
     """
     job_kind = JobKind(kind)
-    rows: list[ways.ParameterRow] = []
+    rows: list[fix_code.ParameterRow] = []
     comments: list[str] = []
     for parameter in fix:
         row, comment = _row(job_kind, parameter, dialect)
         rows += [row] if row else []
         comments += [f"# {comment}"] if comment else []
-    snippets = [_opened(root, inner, 0, 0) for root, inner in ways.grouped(rows)]
+    snippets = [_opened(root, inner, 0, 0) for root, inner in fix_code.grouped(rows)]
     return "\n".join([*snippets, *dict.fromkeys(comments)])
 
 
 def _row(
     kind: JobKind, fix: FixDocument, dialect: Dialect
-) -> tuple[ways.ParameterRow | None, str | None]:
+) -> tuple[fix_code.ParameterRow | None, str | None]:
     """The parameter's row, or None with a comment that says why; a row may have a comment too."""
-    mapped = ways.mapped_parameter(kind, fix["parameter"])
+    mapped = fix_code.mapped_parameter(kind, fix["parameter"])
     new = fix["new"]
     if mapped is None:
         return None, f"no argument: {_as_comment(fix)}"
     if dialect == "boto3":
         value = _in_request(mapped, new)
-        return ways.ParameterRow(ways.request_way(kind, mapped), value, new is None), None
+        return fix_code.ParameterRow(fix_code.request_way(kind, mapped), value, new is None), None
     text = mapped.names.v3 if dialect == "sdk-v3" else mapped.names.v2
     if text is None:
         return None, f"no argument: {_as_comment(fix)}"
-    if new is None and text in ways.ALWAYS_SENT:
+    if new is None and text in fix_code.ALWAYS_SENT:
         return None, f"no argument: {_as_comment(fix)} (the SDK always sends {text.split()[-1]})"
-    sdk_way, note = ways.way(text, mapped.user_names), ways.NOTES.get(text)
-    instead = ways.WRITTEN.get(text, {})
+    sdk_way, note = fix_code.way(text, mapped.user_names), fix_code.NOTES.get(text)
+    instead = fix_code.WRITTEN.get(text, {})
     if (new is None or isinstance(new, str)) and new in instead:
-        return ways.ParameterRow(sdk_way, instead[new], removed=False), note
+        return fix_code.ParameterRow(sdk_way, instead[new], removed=False), note
     value = _in_request(mapped, new) if mapped.pattern.startswith("Environment.") else new
-    return ways.ParameterRow(sdk_way, value, new is None), note
+    return fix_code.ParameterRow(sdk_way, value, new is None), note
 
 
-def _in_request(mapped: ways.MappedParameter, value: Any) -> Any:
+def _in_request(mapped: fix_code.MappedParameter, value: Any) -> Any:
     """The value as the request takes it: maps of the request contain strings only."""
-    if value is None or ways.TEXT_MAPS.isdisjoint(mapped.pattern.split(".")[:-1]):
+    if value is None or fix_code.TEXT_MAPS.isdisjoint(mapped.pattern.split(".")[:-1]):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -80,10 +80,12 @@ def _as_comment(fix: FixDocument) -> str:
     return f"remove {path}" if fix["new"] is None else f"{path} = {_python(fix['new'])}"
 
 
-def _opened(step: ways.WayStep, rows: list[ways.ParameterRow], depth: int, begins: int) -> str:
+def _opened(
+    step: fix_code.WayStep, rows: list[fix_code.ParameterRow], depth: int, begins: int
+) -> str:
     """The call, list or mapping of a step; `begins` is its column on the line."""
-    items = [_before(step, ways.WayStep(step.label)) + _python(step.name)] if step.label else []
-    for inner, rest in ways.grouped(rows):
+    items = [_before(step, fix_code.WayStep(step.label)) + _python(step.name)] if step.label else []
+    for inner, rest in fix_code.grouped(rows):
         name = _before(step, inner)
         if inner.opens:
             items.append(name + _opened(inner, rest, depth + 1, len(name)))
@@ -100,11 +102,11 @@ def _opened(step: ways.WayStep, rows: list[ways.ParameterRow], depth: int, begin
     return "\n".join([opening, textwrap.indent("\n".join(body), _INDENT), closing])
 
 
-def _before(parent: ways.WayStep, step: ways.WayStep) -> str:
+def _before(parent: fix_code.WayStep, step: fix_code.WayStep) -> str:
     """The text before a value: its key, its argument's name, or nothing in a list."""
-    if parent.opens == ways.LIST:
+    if parent.opens == fix_code.LIST:
         return ""
-    return f"{_python(step.name)}: " if parent.opens == ways.MAPPING else f"{step.name}="
+    return f"{_python(step.name)}: " if parent.opens == fix_code.MAPPING else f"{step.name}="
 
 
 def _python(value: Any) -> str:

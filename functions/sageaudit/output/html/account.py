@@ -9,8 +9,8 @@ from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums, added
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.output.html.account import spend_over_time
 from sageaudit.output.html.contents import AccountReport, JobReport, SumsBy
-from sageaudit.output.html.figure import BarRow, Piece, bar_table, pieces_of, waterfall
 from sageaudit.output.html.front import first_screen
 from sageaudit.output.html.job import short_job
 from sageaudit.output.html.job_table import (
@@ -21,9 +21,18 @@ from sageaudit.output.html.job_table import (
     tag_value,
     type_name,
 )
-from sageaudit.output.html.markup import Child, Markup, path, tag
+from sageaudit.output.html.markup import (
+    BarRow,
+    Child,
+    Markup,
+    Piece,
+    bar_table,
+    path,
+    pieces_of,
+    tag,
+    waterfall,
+)
 from sageaudit.output.html.page import section, titled
-from sageaudit.output.html.spend_chart import spend_over_time
 from sageaudit.output.text.amounts import of_document, of_rule, of_sums
 from sageaudit.output.text.headline import account_headline, period_words
 from sageaudit.output.text.money import Figure

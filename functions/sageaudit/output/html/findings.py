@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.output.fixes.dialects import DIALECTS, fix_text
-from sageaudit.output.html.figure import data
-from sageaudit.output.html.markup import Markup, join, tag
+from sageaudit.output.html.markup import Markup, data, join, tag
 from sageaudit.output.text.finding import FindingParts, findings_of
+from sageaudit.output.text.fix_code import DIALECTS, fix_text
 from sageaudit.output.text.untrusted import middle
 from sageaudit.output.text.words import assignment, before
 

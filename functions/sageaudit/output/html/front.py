@@ -13,11 +13,9 @@ from sageaudit.domain.audit.advised import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.html.contents import AccountReport, DaysBefore, FirstChange
-from sageaudit.output.html.figure import table
-from sageaudit.output.html.findings import codes
 from sageaudit.output.html.job_table import family_name
-from sageaudit.output.html.markup import Child, Markup, join, path, tag
-from sageaudit.output.html.page import section, tiles
+from sageaudit.output.html.markup import Child, Markup, join, path, table, tag
+from sageaudit.output.html.page import codes, section, tiles
 from sageaudit.output.text.amounts import of_rule, of_sums
 from sageaudit.output.text.finding import parts_of
 from sageaudit.output.text.headline import (

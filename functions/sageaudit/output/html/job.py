@@ -9,19 +9,15 @@ from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDoc
 from sageaudit.domain.guides.guides import GuideDocument
 from sageaudit.domain.job.job import duration
 from sageaudit.output.html.contents import JobReport
-from sageaudit.output.html.figure import drawing, figure, table, waterfall
-from sageaudit.output.html.findings import findings
-from sageaudit.output.html.markup import Child, Markup, join, tag
-from sageaudit.output.html.page import section, tiles
+from sageaudit.output.html.markup import Child, Markup, drawing, figure, join, table, tag, waterfall
+from sageaudit.output.html.page import findings, section, tiles
 from sageaudit.output.html.usage_charts import usage_charts
 from sageaudit.output.text import notes
-from sageaudit.output.text.amounts import of_document
-from sageaudit.output.text.guides import GUIDES_TITLE
+from sageaudit.output.text.amounts import IDLE_LABEL, UNIT_WORDS, idle_sentence, of_document
 from sageaudit.output.text.headline import headline
-from sageaudit.output.text.idle_capacity import IDLE_LABEL, UNIT_WORDS, idle_sentence
 from sageaudit.output.text.links import links
 from sageaudit.output.text.money import Figure, share
-from sageaudit.output.text.words import capitalised, counted, number
+from sageaudit.output.text.words import GUIDES_TITLE, capitalised, counted, number
 
 _REST = "rest"
 _LINE_HEIGHT = 30

@@ -14,8 +14,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.html.contents import AccountReport
-from sageaudit.output.html.figure import scrolling
-from sageaudit.output.html.markup import Child, Markup, around, tag
+from sageaudit.output.html.markup import Child, Markup, around, scrolling, tag
 from sageaudit.output.text.amounts import Amounts, doubts_of, of_head, of_sums
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.notes import family_words

@@ -13,8 +13,8 @@ from datetime import datetime
 from functools import cache
 from importlib import resources
 
-from sageaudit.output.html.findings import shape, shapes
 from sageaudit.output.html.markup import Child, Markup, around, join, pieces, tag
+from sageaudit.output.html.page import shape, shapes
 
 _THEMES = (("moon", "Dark"), ("sun", "Light"))
 """What the button changes to; the style sheet shows the one that is not there yet."""

@@ -8,8 +8,16 @@ from decimal import Decimal
 from typing import Literal
 
 from sageaudit.domain.audit.sums import Sums
-from sageaudit.output.html.figure import data, drawing, figure, percent, pieces_of, plot
-from sageaudit.output.html.markup import Markup, tag
+from sageaudit.output.html.markup import (
+    Markup,
+    data,
+    drawing,
+    figure,
+    percent,
+    pieces_of,
+    plot,
+    tag,
+)
 from sageaudit.output.text.amounts import TITLES, of_sums
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.words import counted

@@ -12,8 +12,7 @@ from sageaudit.domain.usage.edges import idle_head, idle_middle, idle_tail
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.series import Series, mean, percentile
 from sageaudit.output.html.contents import JobReport
-from sageaudit.output.html.figure import data, drawing, figure, plot
-from sageaudit.output.html.markup import Markup, join, tag
+from sageaudit.output.html.markup import Markup, data, drawing, figure, join, plot, tag
 from sageaudit.output.text.words import counted
 
 _TITLES = {

@@ -9,8 +9,8 @@ from rich.text import Text
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FixDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
-from sageaudit.output.fixes.dialects import Dialect, fix_text
 from sageaudit.output.text.finding import FindingParts, findings_of
+from sageaudit.output.text.fix_code import Dialect, fix_text
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import assignment, before
 

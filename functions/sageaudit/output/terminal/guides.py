@@ -9,8 +9,8 @@ from rich.text import Text
 
 from sageaudit.domain.guides.guides import GuideDocument
 from sageaudit.output.terminal.layout import heading, line
-from sageaudit.output.text.guides import GUIDES_TITLE, NO_GUIDES
 from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.words import GUIDES_TITLE, NO_GUIDES
 
 
 def show_guides(guides: Sequence[GuideDocument], console: Console) -> None:

@@ -14,12 +14,11 @@ from sageaudit.domain.alert.audit_figures import counted_findings
 from sageaudit.domain.audit.document import AuditDocument, PhaseDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.job import duration
-from sageaudit.output.terminal import findings
+from sageaudit.output.terminal import render
 from sageaudit.output.terminal.layout import heading, line, plain_table
 from sageaudit.output.text import notes
-from sageaudit.output.text.amounts import of_document
+from sageaudit.output.text.amounts import IDLE_LABEL, idle_sentence, of_document
 from sageaudit.output.text.headline import headline
-from sageaudit.output.text.idle_capacity import IDLE_LABEL, idle_sentence
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import capitalised
@@ -52,7 +51,7 @@ def render(document: AuditDocument, console: Console) -> None:
     _part(console, notes.children_title(document), _children(document, console))
     if document["findings"]:
         heading(console, "Findings")
-        findings.show(document, console)
+        render.show(document, console)
     _unjudged(document, console)
 
 

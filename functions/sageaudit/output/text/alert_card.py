@@ -27,18 +27,16 @@ from sageaudit.output.text.card import (
     MessageCard,
     attributes_of,
     fitted,
-    private,
     rows,
     short_name,
     short_path,
     subject_name,
 )
-from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.finding import saving
-from sageaudit.output.text.links import links
+from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace, links
 from sageaudit.output.text.money import NEAREST, Figure
 from sageaudit.output.text.reason import message_headline, other_steps_words, since_last_alert
-from sageaudit.output.text.untrusted import DOTS, middle
+from sageaudit.output.text.untrusted import DOTS, middle, private
 from sageaudit.output.text.words import assignment, capitalised, counted, setting
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")

@@ -19,8 +19,7 @@ from msgspec import Struct, field
 from sageaudit.domain.alert.alert import ChannelHour, group_of
 from sageaudit.domain.alert.audit_figures import MessageAudit
 from sageaudit.domain.alert.decision import FIRST, AlertDecision
-from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
-from sageaudit.output.text.links import Link
+from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace, Link
 from sageaudit.output.text.untrusted import DOTS, log, middle, plain, terminal
 from sageaudit.output.text.words import NO_OWNER, counted
 from sageaudit.structs import replace

@@ -25,9 +25,8 @@ from sageaudit.output.text.card import (
     line_to_paste,
     short_name,
 )
-from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
 from sageaudit.output.text.headline import period_words
-from sageaudit.output.text.links import Link
+from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace, Link
 from sageaudit.output.text.money import NEAREST, Figure, about, share, signed, together, usd
 from sageaudit.output.text.words import counted
 from sageaudit.structs import replace

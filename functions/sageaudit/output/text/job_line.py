@@ -11,12 +11,11 @@ from sageaudit.domain.audit.bill_document import gaps
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.output.text.alert_card import LOOK_AT_CHANGES, step_words
-from sageaudit.output.text.amounts import of_document
-from sageaudit.output.text.card import MessageCard, attributes_of, private, text_attributes
-from sageaudit.output.text.finding import saving
-from sageaudit.output.text.idle_capacity import idle_headline
-from sageaudit.output.text.untrusted import middle
+from sageaudit.output.text.alert_card import LOOK_AT_CHANGES
+from sageaudit.output.text.amounts import idle_headline, of_document
+from sageaudit.output.text.card import MessageCard, attributes_of, text_attributes
+from sageaudit.output.text.finding import saving, step_words
+from sageaudit.output.text.untrusted import middle, private
 from sageaudit.output.text.words import counted
 
 NOTHING_TO_CHANGE = "nothing to change"

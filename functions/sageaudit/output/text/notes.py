@@ -19,8 +19,8 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import rollup_of
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.domain.prices.own_rates import LEARNT
+from sageaudit.output.text.amounts import value_is_estimate
 from sageaudit.output.text.headline import still_runs
-from sageaudit.output.text.idle_capacity import value_is_estimate
 from sageaudit.output.text.money import UNKNOWN, Figure, about, rate
 from sageaudit.output.text.words import (
     BASIS,

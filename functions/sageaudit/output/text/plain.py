@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sageaudit.errors import Malformed
-from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.envelope import NOBODY, REPEAT, Payload, check_types
+from sageaudit.output.text.card import NOBODY, REPEAT, MessageCard, Payload, check_types
 from sageaudit.output.text.untrusted import DOTS, middle, plain
 
 SUBJECT = 99

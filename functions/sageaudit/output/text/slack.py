@@ -12,8 +12,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sageaudit.errors import Malformed
-from sageaudit.output.text.card import BETWEEN, COMMAND, CardLine, MessageCard
-from sageaudit.output.text.envelope import NOBODY, REPEAT, Payload, check_types
+from sageaudit.output.text.card import (
+    BETWEEN,
+    COMMAND,
+    NOBODY,
+    REPEAT,
+    CardLine,
+    MessageCard,
+    Payload,
+    check_types,
+)
 from sageaudit.output.text.untrusted import cut, slack, slack_code, units
 
 BLOCKS, SECTION = 50, 3000

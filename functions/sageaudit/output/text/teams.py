@@ -11,8 +11,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sageaudit.errors import Malformed
-from sageaudit.output.text.card import COMMAND, CardLine, MessageCard
-from sageaudit.output.text.envelope import NOBODY, REPEAT, Payload, check_types
+from sageaudit.output.text.card import (
+    COMMAND,
+    NOBODY,
+    REPEAT,
+    CardLine,
+    MessageCard,
+    Payload,
+    check_types,
+)
 from sageaudit.output.text.untrusted import middle, plain, terminal
 
 MOST_BYTES = 20_000

@@ -15,7 +15,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.ports import History
-from sageaudit.workflows.audit.family import earlier_heads, runs_of
+from sageaudit.workflows.audit.stored import earlier_heads, runs_of
 
 
 def read_guides(

@@ -25,9 +25,8 @@ from sageaudit.workflows.audit.attempt import (
     Caller,
     Repeated,
 )
-from sageaudit.workflows.audit.family import FamilyRuns, earlier_heads, read_family
 from sageaudit.workflows.audit.judge import audit_job, run_summary
-from sageaudit.workflows.audit.read import RunUsage, Tags, stored_run
+from sageaudit.workflows.audit.read import RunUsage, Tags
 from sageaudit.workflows.audit.reaudit import (
     amended,
     close_stored,
@@ -36,6 +35,7 @@ from sageaudit.workflows.audit.reaudit import (
     same_figures,
     with_recheck,
 )
+from sageaudit.workflows.audit.stored import FamilyRuns, earlier_heads, read_family, stored_run
 
 MAX_BYTES = 200 * 1024
 """Of the packed series of one run."""

@@ -36,8 +36,9 @@ from sageaudit.workflows.audit.read import (
     read_tags,
     read_usage,
 )
-from sageaudit.workflows.audit.reaudit import children_of, recheck_dependents, versions
-from sageaudit.workflows.audit.record import close, judge_run, record, record_run
+from sageaudit.workflows.audit.reaudit import recheck_dependents
+from sageaudit.workflows.audit.run import close, judge_run, record, record_run
+from sageaudit.workflows.audit.stored import children_of, versions
 
 NEVER: Mapping[Wait, int] = MappingProxyType({})
 """An event that has not waited yet."""

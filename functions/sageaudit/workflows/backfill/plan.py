@@ -19,12 +19,12 @@ from sageaudit.domain.job.job import duration
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.sweep import still_swept
 from sageaudit.errors import BadUsage
-from sageaudit.output.text.commands import HistoryPlace
+from sageaudit.output.text.links import HistoryPlace
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.words import counted
-from sageaudit.workflows.redrive.letters import WORK, LetterKind, outputs_of
-from sageaudit.workflows.scan.scanned_accounts import THREADS
-from sageaudit.workflows.sweep.backfill import Deployed, Standing
+from sageaudit.workflows.backfill import Deployed, Standing
+from sageaudit.workflows.redrive import WORK, LetterKind, outputs_of
+from sageaudit.workflows.scan.accounts import THREADS
 
 _CONFIG = CONFIG.merge(Config(max_pool_connections=THREADS))
 _KEPT = {63: "an hour", 15: "5 minutes"}

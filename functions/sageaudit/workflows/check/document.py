@@ -24,7 +24,7 @@ from sageaudit.domain.request.validity import Fault, Problem
 from sageaudit.domain.request.values import Path, place_of
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
-from sageaudit.workflows.check.run import Checked, fixes_of, refused
+from sageaudit.workflows.check.request import Checked, fixes_of, refused
 
 SCHEMA = 1
 _SNAKE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -28,9 +28,8 @@ from sageaudit.errors import (
     Unavailable,
 )
 from sageaudit.output.text import untrusted
-from sageaudit.output.text.card import held_card
-from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
-from sageaudit.output.text.envelope import NOBODY, Notice, Writer
+from sageaudit.output.text.card import NOBODY, Notice, Writer, held_card
+from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace
 from sageaudit.ports import Channel, Circuit, SendLedger
 from sageaudit.structs import replace
 

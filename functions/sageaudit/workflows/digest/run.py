@@ -25,13 +25,12 @@ from sageaudit.domain.policy.routes import Route
 from sageaudit.errors import AwsError
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.page import page
-from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
+from sageaudit.output.text.card import NOBODY, Notice, Writer, to_body
 from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
-from sageaudit.output.text.envelope import NOBODY, Notice, Writer, to_body
-from sageaudit.output.text.links import Link
+from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace, Link
 from sageaudit.ports import Decisions, DigestLedger, History, ReportStore
-from sageaudit.queries.digest import digests
-from sageaudit.workflows.report.contents import ReportSource, account_report, heads_of
+from sageaudit.workflows.digest import digests
+from sageaudit.workflows.report import ReportSource, account_report, heads_of
 
 REPORT_DAYS = 30
 _NOT_WRITTEN = "it could not be written: the log of digest says why"

@@ -16,13 +16,13 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit import __version__
+from sageaudit.adapters.aws.accounts import AccountList, Identity, identity
 from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, known_regions
-from sageaudit.adapters.aws.dead_letters import DeadLetterQueue
 from sageaudit.adapters.aws.probes import probe
 from sageaudit.adapters.aws.secrets import SecretReader
-from sageaudit.adapters.aws.session import AccountList, Identity, identity
+from sageaudit.adapters.aws.sqs import DeadLetterQueue
 from sageaudit.adapters.aws.stack_outputs import AUDITS_AT_ONCE, CHANNEL, of_channels, stack_outputs
-from sageaudit.adapters.channels.catalogue import SERVICES
+from sageaudit.adapters.channels.services import SERVICES
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
@@ -42,7 +42,7 @@ from sageaudit.errors import (
 from sageaudit.exits import Exit, exit_of
 from sageaudit.output.text.words import counted
 from sageaudit.workflows.doctor import permissions
-from sageaudit.workflows.redrive.letters import DEAD_LETTERS
+from sageaudit.workflows.redrive import DEAD_LETTERS
 
 _OLD_PRICES_DAYS = 180
 _NOBODY = JobKey("doctor", datetime(2017, 11, 1, tzinfo=UTC))

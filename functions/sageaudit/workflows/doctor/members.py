@@ -23,7 +23,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import AwsError, Unavailable
 from sageaudit.exits import Exit
 from sageaudit.output.text.words import counted
-from sageaudit.workflows.doctor.checkup import Check, failed, not_checked, ok
+from sageaudit.workflows.doctor.checks import Check, failed, not_checked, ok
 
 _CONFIG = CONFIG.merge(Config(read_timeout=150, retries={"total_max_attempts": 1}))
 """An answer takes up to 40 seconds, and a last member that does not answer at all."""

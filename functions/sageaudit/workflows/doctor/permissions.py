@@ -11,21 +11,11 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from sageaudit.adapters.aws import (
-    accounts,
-    cloudwatch,
-    dead_letters,
-    job_lists,
-    organization,
-    sagemaker,
-    secrets,
-    sqs,
-    stack_outputs,
-)
+from sageaudit.adapters.aws import accounts, cloudwatch, sagemaker, secrets, sqs, stack_outputs
 from sageaudit.adapters.aws.probes import IN_A_MEMBER
 from sageaudit.adapters.billing import cost_explorer
-from sageaudit.adapters.channels import sns
-from sageaudit.adapters.history.dynamo import decisions as dynamo_decisions
+from sageaudit.adapters.channels import services
+from sageaudit.adapters.history.dynamo import history as dynamo_decisions
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.prices import price_list
@@ -53,7 +43,7 @@ _DESCRIBES = tuple(f"sagemaker:{kind.row.describe_call}" for kind in JobKind)
 _CHILDREN = sagemaker.CHILDREN_PERMISSIONS
 _READ = (*cloudwatch.PERMISSIONS, *price_list.PERMISSIONS)
 _JOB = (*sagemaker.PERMISSIONS, *_CHILDREN, *_READ)
-_ON_ALL = {*job_lists.CLI_PERMISSIONS, *sagemaker.NOT_LIMITED}
+_ON_ALL = {*sagemaker.CLI_PERMISSIONS, *sagemaker.NOT_LIMITED}
 _TABLE = {TABLE: dynamo_history.READ_PERMISSIONS}
 
 
@@ -73,10 +63,10 @@ COMMANDS: Mapping[str, Needs] = {
     "audit": Needs(_JOB),
     "record": Needs(_JOB),
     "scan": Needs(
-        (*sagemaker.PERMISSIONS, *job_lists.CLI_PERMISSIONS, *_READ),
+        (*sagemaker.PERMISSIONS, *sagemaker.CLI_PERMISSIONS, *_READ),
         {
             ROLE: accounts.ASSUME_PERMISSIONS,
-            ORGANIZATION: organization.LIST_PERMISSIONS,
+            ORGANIZATION: accounts.LIST_PERMISSIONS,
             COVERAGE: cost_explorer.CLI_PERMISSIONS,
         },
     ),
@@ -101,12 +91,16 @@ CHANGING: Mapping[str, Needs] = {
         (), {TABLE: (*dynamo_history.READ_PERMISSIONS, *dynamo_decisions.DECIDE_PERMISSIONS)}
     ),
     "notify": Needs(
-        (), {TABLE: dynamo_history.READ_PERMISSIONS, SEND: (*secrets.PERMISSIONS, *sns.PERMISSIONS)}
+        (),
+        {
+            TABLE: dynamo_history.READ_PERMISSIONS,
+            SEND: (*secrets.PERMISSIONS, *services.PERMISSIONS),
+        },
     ),
     "backfill": Needs(
         (
             *stack_outputs.CLI_PERMISSIONS,
-            *job_lists.CLI_PERMISSIONS,
+            *sagemaker.CLI_PERMISSIONS,
             *sagemaker.COUNT_PERMISSIONS,
             *dynamo_history.READ_PERMISSIONS,
             *sqs.SEND_PERMISSIONS,
@@ -114,13 +108,11 @@ CHANGING: Mapping[str, Needs] = {
         ),
         {
             ROLE: accounts.ASSUME_PERMISSIONS,
-            ORGANIZATION: organization.LIST_PERMISSIONS,
+            ORGANIZATION: accounts.LIST_PERMISSIONS,
             FROM_HISTORY: dynamo_history.RECORD_PERMISSIONS,
         },
     ),
-    "redrive": Needs(
-        (*stack_outputs.CLI_PERMISSIONS, *dead_letters.CLI_PERMISSIONS, *sqs.SEND_PERMISSIONS)
-    ),
+    "redrive": Needs((*stack_outputs.CLI_PERMISSIONS, *sqs.CLI_PERMISSIONS, *sqs.SEND_PERMISSIONS)),
 }
 """Commands that change something in AWS: only who names them is asked about them."""
 EVERY: Mapping[str, Needs] = {**COMMANDS, **CHANGING}

@@ -12,8 +12,8 @@ from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.structs import replace
-from sageaudit.workflows.example.recordings import recording
-from sageaudit.workflows.example.workload import Place, Run, Team, Work, Workload
+from sageaudit.workflows.example.company import Place, Run, Team, Work, Workload
+from sageaudit.workflows.example.run import recording
 
 DAYS = 56
 HOME, EUROPE = Place("111122223333", "us-east-1"), Place("444455556666", "eu-west-1")

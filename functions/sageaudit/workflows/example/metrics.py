@@ -10,7 +10,7 @@ from typing import Any
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.workflows.example.workload import Run, Work, Workload
+from sageaudit.workflows.example.company import Run, Work, Workload
 
 _MINUTELY_UP_TO_MIN = 240
 """Longer runs have a point every 5 minutes, which makes the history in seconds."""

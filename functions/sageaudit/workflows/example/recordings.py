@@ -7,8 +7,8 @@ from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.structs import replace
-from sageaudit.workflows.example.metrics import series
-from sageaudit.workflows.example.workload import Phase, Run, Workload
+from sageaudit.workflows.example.company import Phase, Run, Workload
+from sageaudit.workflows.example.run import series
 
 Json = dict[str, Any]
 OBJECTIVE = "validation:rmse"

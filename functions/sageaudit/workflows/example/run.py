@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from sageaudit.adapters.files import recording
-from sageaudit.adapters.files.data_folder import data_folder
+from sageaudit.adapters.files.local_files import data_folder
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import RunQuery

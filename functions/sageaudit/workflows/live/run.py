@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypeVar
 
-from sageaudit.adapters.aws.accounts import Accounts
+from sageaudit.adapters.aws.accounts import Accounts, open_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
-from sageaudit.adapters.aws.session import open_session
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
@@ -39,8 +38,8 @@ from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Dropped
 from sageaudit.workflows.audit.run import audit_finished_job
+from sageaudit.workflows.live import AnswerRecorder
 from sageaudit.workflows.recordings.jobs import Run
-from sageaudit.workflows.recordings.recorder import AnswerRecorder
 
 T = TypeVar("T")
 _MOST_NAMED = 10

@@ -12,9 +12,8 @@ from sageaudit.domain.alert.alert import ChannelHour, PastAlerts, hour_of
 from sageaudit.domain.alert.decision import AlertDecision
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Destination
-from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.commands import OWN_HISTORY, HistoryPlace
-from sageaudit.output.text.envelope import Notice, Writer, to_body
+from sageaudit.output.text.card import MessageCard, Notice, Writer, to_body
+from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace
 from sageaudit.ports import AlertLedger, Decisions, History
 from sageaudit.structs import replace
 

@@ -45,14 +45,12 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Destination, JobRouteFacts, RouteFacts
 from sageaudit.errors import Throttled, Unavailable, reading
-from sageaudit.output.text.alert_card import card_of
+from sageaudit.output.text.alert_card import card_of, job_line
 from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.job_line import job_line
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.reaudit import is_child
-from sageaudit.workflows.audit.whole_audit import whole_audit
-from sageaudit.workflows.notify.notification import Notification, NotifyDependencies, Post
+from sageaudit.workflows.audit.stored import is_child, whole_audit
+from sageaudit.workflows.notify.run import Notification, NotifyDependencies, Post
 
 TRIES = 8
 """One process at a time writes the messages of a family. A retry means another one was faster."""

@@ -11,7 +11,7 @@ from typing import Any, Self
 from msgspec import Struct
 
 from sageaudit.adapters.files import recording
-from sageaudit.adapters.files.data_folder import fingerprint_key
+from sageaudit.adapters.files.local_files import fingerprint_key
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED

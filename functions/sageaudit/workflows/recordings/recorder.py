@@ -10,8 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
-from sageaudit.adapters.files.as_read import AsRead
-from sageaudit.adapters.files.recording import Recording
+from sageaudit.adapters.files.recording import AsRead, Recording
 from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobRef

@@ -12,13 +12,12 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.aws.dead_letters import DeadLetterQueue, Received
-from sageaudit.adapters.aws.sqs import BATCH, SqsQueue
+from sageaudit.adapters.aws.sqs import BATCH, DeadLetterQueue, Received, SqsQueue
 from sageaudit.adapters.aws.stack_outputs import QUEUE_OF, of_channels, stack_outputs
 from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, about_notice, read_letter
 from sageaudit.domain.job.event import job_ended
 from sageaudit.errors import AwsError, BadUsage, Malformed, RejectedEvent
-from sageaudit.output.text.envelope import read_body
+from sageaudit.output.text.card import read_body
 from sageaudit.output.text.words import counted
 
 STREAM = "stream_gave_up"

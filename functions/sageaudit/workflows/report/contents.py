@@ -42,10 +42,9 @@ from sageaudit.queries.advices import by_family
 from sageaudit.queries.changes import changed_families, changes, covers_before, window_before
 from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists, heads_of_period, place
-from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.question import Question
-from sageaudit.queries.window import Window
-from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.queries.window import ONE_DAY, Window, window_of
+from sageaudit.workflows.audit.stored import whole_audit
 
 Watched = Callable[[Iterable[Any], str, str], Iterable[Any]]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from sageaudit.adapters.aws.accounts import identity
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.aws.session import identity
 from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, CostExplorer
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.listed import Period
@@ -20,7 +20,7 @@ from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.errors import AwsError, BadUsage, Malformed, SageauditError
 from sageaudit.ports import History
 from sageaudit.queries.lists import heads_of_period
-from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.workflows.audit.stored import whole_audit
 
 _CHINA = "cn-northwest-1"
 

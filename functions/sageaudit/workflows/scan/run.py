@@ -33,8 +33,8 @@ from sageaudit.ports import Pending, Workers
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller
 from sageaudit.workflows.audit.run import audit_finished_job
-from sageaudit.workflows.audit.whole_audit import whole_audit
-from sageaudit.workflows.scan.read_ahead import Reader, ReadJob
+from sageaudit.workflows.audit.stored import whole_audit
+from sageaudit.workflows.scan.lanes import Reader, ReadJob
 
 AHEAD = 24
 """Jobs of one lane that are read before their turn: enough for 10 a second at 2 s each."""

@@ -10,13 +10,10 @@ from typing import Any
 from botocore.config import Config
 
 from sageaudit.adapters.aws import clients
-from sageaudit.adapters.aws.accounts import Accounts
-from sageaudit.adapters.aws.job_lists import SageMakerJobLists
-from sageaudit.adapters.aws.pace import Pace, Stopped
-from sageaudit.adapters.aws.sagemaker import SageMakerJobs
-from sageaudit.adapters.aws.session import AccountList
-from sageaudit.adapters.aws.threads import Threads
-from sageaudit.adapters.files.data_folder import fingerprint_key
+from sageaudit.adapters.aws.accounts import AccountList, Accounts
+from sageaudit.adapters.aws.pace import Pace, Stopped, Threads
+from sageaudit.adapters.aws.sagemaker import SageMakerJobLists, SageMakerJobs
+from sageaudit.adapters.files.local_files import fingerprint_key
 from sageaudit.domain.job.listed import Listed, in_order
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.nearest import did_you_mean
@@ -25,8 +22,8 @@ from sageaudit.errors import AwsError, BadUsage
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
-from sageaudit.workflows.live.run import live_dependencies
-from sageaudit.workflows.scan.run import Lane
+from sageaudit.workflows.live import live_dependencies
+from sageaudit.workflows.scan.lanes import Lane
 from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
 THREADS = 32

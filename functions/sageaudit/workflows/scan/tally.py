@@ -14,7 +14,7 @@ from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.listed import Listed
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, SageauditError, Throttled
 from sageaudit.exits import Exit, exit_of, gravest
-from sageaudit.workflows.scan.run import Outcome, Result
+from sageaudit.workflows.scan.lanes import Outcome, Result
 
 _MOST_REASONS = 100
 """Reasons that are counted on their own: they come from a few fixed sentences with figures."""

@@ -30,11 +30,16 @@ from sageaudit.exits import exit_of
 from sageaudit.ports import History, Workers
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
-from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.workflows.audit.stored import whole_audit
 from sageaudit.workflows.recordings.jobs import recordings_below
-from sageaudit.workflows.scan.listing import ListRefusal, list_jobs
-from sageaudit.workflows.scan.run import Lane, scan, to_audit
-from sageaudit.workflows.scan.scanned_accounts import ScannedAccount, ScannedAccounts, lanes_of
+from sageaudit.workflows.scan.accounts import (
+    ListRefusal,
+    ScannedAccount,
+    ScannedAccounts,
+    lanes_of,
+    list_jobs,
+)
+from sageaudit.workflows.scan.lanes import Lane, scan, to_audit
 from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
 _FAMILY_RUNS = 500

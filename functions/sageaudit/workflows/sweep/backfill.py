@@ -23,8 +23,8 @@ from sageaudit.domain.sweep import event_of
 from sageaudit.errors import BadHistory, Throttled, Unavailable
 from sageaudit.ports import History, PacedQueue, SweepNotes, Workers
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.family import earlier_heads
 from sageaudit.workflows.audit.reaudit import recheck_dependents
+from sageaudit.workflows.audit.stored import earlier_heads
 from sageaudit.workflows.sweep.run import AT_ONCE_S
 
 BATCH = 10

@@ -52,12 +52,11 @@ from sageaudit.domain.running import (
 from sageaudit.domain.sweep import ListOfJobs
 from sageaudit.domain.usage.measurements import DENIED, Metric
 from sageaudit.errors import AccessDenied, AwsError, BadHistory, JobNotFound, Malformed
-from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.envelope import Notice, Writer, to_body
+from sageaudit.output.text.card import MessageCard, Notice, Writer, to_body
 from sageaudit.output.text.running import running_card
 from sageaudit.ports import Decisions, History, Jobs, Markets, Metrics, WatchLedger
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.family import runs_of
+from sageaudit.workflows.audit.stored import runs_of
 
 
 class WatchDependencies(Struct, frozen=True):

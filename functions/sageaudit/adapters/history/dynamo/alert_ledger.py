@@ -9,23 +9,22 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.adapters.history.codec import Item
-from sageaudit.adapters.history.dynamo import channel_hours, keys
+from sageaudit.adapters.files.exact_json import gzip_text, read_gzip_text
+from sageaudit.adapters.history.codec import Item, epoch_s, moment_text, read_moment
+from sageaudit.adapters.history.dynamo import keys, send_ledger
 from sageaudit.adapters.history.dynamo.calls import (
     ConditionFailed,
     Dynamo,
     check_action,
     put_action,
 )
-from sageaudit.adapters.history.dynamo.channel_hours import named
-from sageaudit.adapters.history.dynamo.table import (
+from sageaudit.adapters.history.dynamo.keys import (
     KEPT_DAYS,
     PARTITION_KEY,
     SORT_KEY,
     TTL_ATTRIBUTE,
 )
-from sageaudit.adapters.history.gzip_json import gzip_text, read_gzip_text
-from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
+from sageaudit.adapters.history.dynamo.send_ledger import named
 from sageaudit.domain.alert.alert import (
     ALERTS_KEPT_DAYS,
     Alert,
@@ -123,7 +122,7 @@ class DynamoAlertLedger:
 
     def hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """Reads its item. Raises Malformed for one that cannot be read, or AwsError."""
-        return channel_hours.read(self._table, channel, began_at)
+        return send_ledger.read(self._table, channel, began_at)
 
     def has_line(self, key: JobKey) -> bool:
         """Whether its item is there. Raises AwsError."""
@@ -144,7 +143,7 @@ class DynamoAlertLedger:
         The run's last alert never expires, since new rules may judge a job again at any time.
         """
         actions = [
-            put_action(channel_hours.item(one, now), *_unchanged("revision", one.count - 1))
+            put_action(send_ledger.item(one, now), *_unchanged("revision", one.count - 1))
             for one in hours
         ]
         if after is not before:

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of, parsing, part_of
 from sageaudit.adapters.history.codec import Item
-from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY
 from sageaudit.errors import TableNotFound, Throttled
 
 _LARGEST_LIMIT = 1_000

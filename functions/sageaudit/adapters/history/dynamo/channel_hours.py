@@ -8,16 +8,15 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.codec import Item, epoch_s
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.calls import Dynamo
-from sageaudit.adapters.history.dynamo.table import (
+from sageaudit.adapters.history.dynamo.keys import (
     KEPT_DAYS,
     PARTITION_KEY,
     SORT_KEY,
     TTL_ATTRIBUTE,
 )
-from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.domain.alert.alert import ChannelHour
 from sageaudit.errors import UNREADABLE, Malformed
 

@@ -12,7 +12,7 @@ from sageaudit.adapters.history.codec import from_item, to_item
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.calls import Dynamo
 from sageaudit.adapters.history.dynamo.items import own_item
-from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY
 from sageaudit.domain.advice.advice import Decision
 
 PERMISSIONS = ("dynamodb:Query",)

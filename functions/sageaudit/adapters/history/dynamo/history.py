@@ -10,28 +10,28 @@ from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Any, cast
 
-from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.codec import (
+    Item,
+    before_sk,
+    due_sk,
+    due_until,
+    ended_after,
+    ended_sk,
+    moment_text,
+    read_moment,
+)
 from sageaudit.adapters.history.dynamo import items, keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
-from sageaudit.adapters.history.dynamo.run_writer import RunWriter
-from sageaudit.adapters.history.dynamo.sums import read_sums
-from sageaudit.adapters.history.dynamo.table import (
+from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
     INDEXES,
     PARTITION_KEY,
     SORT_KEY,
     Index,
 )
-from sageaudit.adapters.history.moments import moment_text, read_moment
+from sageaudit.adapters.history.dynamo.run_writer import RunWriter, read_sums
 from sageaudit.adapters.history.record_steps import FamilyRow, out_of_date
 from sageaudit.adapters.history.rows import row_text
-from sageaudit.adapters.history.sort_keys import (
-    before_sk,
-    due_sk,
-    due_until,
-    ended_after,
-    ended_sk,
-)
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     FAMILY_RUNS,

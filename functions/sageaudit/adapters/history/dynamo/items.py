@@ -11,6 +11,9 @@ from sageaudit.adapters.history.codec import (
     RUN_READERS,
     Item,
     detail_attributes,
+    due_sk,
+    ended_sk,
+    epoch_s,
     from_item,
     read_detail,
     read_fields,
@@ -18,12 +21,9 @@ from sageaudit.adapters.history.codec import (
     to_item,
 )
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
-from sageaudit.adapters.history.moments import epoch_s
-from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
+from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.history.record_steps import FamilyRow, read, read_compared, stored
 from sageaudit.adapters.history.rows import rule_finding
-from sageaudit.adapters.history.sort_keys import due_sk, ended_sk
-from sageaudit.adapters.history.stored_document import read, stored
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary, JobKey

@@ -1,6 +1,6 @@
 """Partition and sort keys of all items. docs/data-model.md describes the query each one serves.
 
-Those that sort runs are in `adapters/history/sort_keys.py`.
+Those that sort runs are in `adapters/history/codec.py`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import hashlib
 import zlib
 from datetime import date, datetime
 
-from sageaudit.adapters.history.dynamo.table import (
+from sageaudit.adapters.history.codec import moment_text, part, run_id
+from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
     CHANNEL_PREFIX,
     DELIVERY_PREFIX,
@@ -18,8 +19,6 @@ from sageaudit.adapters.history.dynamo.table import (
     PRICE_PREFIX,
     WATCH_PREFIX,
 )
-from sageaudit.adapters.history.moments import moment_text
-from sageaudit.adapters.history.sort_keys import part, run_id
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.codec import Item, ended_sk, moment_text, month_of
 from sageaudit.adapters.history.dynamo import items, keys
 from sageaudit.adapters.history.dynamo.calls import (
     ConditionFailed,
@@ -14,13 +14,16 @@ from sageaudit.adapters.history.dynamo.calls import (
     delete_action,
     put_action,
 )
-from sageaudit.adapters.history.dynamo.sums import sum_actions
-from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
-from sageaudit.adapters.history.moments import moment_text, month_of
-from sageaudit.adapters.history.record_steps import RecordStep, family_row, next_step, unchanged
+from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.dynamo.run_writer import sum_actions
+from sageaudit.adapters.history.record_steps import (
+    RecordStep,
+    digest_of,
+    family_row,
+    next_step,
+    unchanged,
+)
 from sageaudit.adapters.history.rows import finding_rows, head_of
-from sageaudit.adapters.history.sort_keys import ended_sk
-from sageaudit.adapters.history.stored_document import digest_of
 from sageaudit.domain.audit.record import DETAIL_DAYS, Entry, Recorded, RuleFinding, Verdict
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import Throttled

@@ -11,16 +11,15 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.adapters.files.exact_json import whole_text
-from sageaudit.adapters.history.codec import Item
-from sageaudit.adapters.history.dynamo import channel_hours, keys
+from sageaudit.adapters.history.codec import Item, epoch_s, moment_text
+from sageaudit.adapters.history.dynamo import keys, send_ledger
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
-from sageaudit.adapters.history.dynamo.table import (
+from sageaudit.adapters.history.dynamo.keys import (
     KEPT_DAYS,
     PARTITION_KEY,
     SORT_KEY,
     TTL_ATTRIBUTE,
 )
-from sageaudit.adapters.history.moments import epoch_s, moment_text
 from sageaudit.domain.alert.alert import ChannelHour
 from sageaudit.domain.audit.record import Claim
 from sageaudit.ports import Circuit
@@ -137,7 +136,7 @@ class DynamoSendLedger:
 
     def hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """The messages to a channel in a clock hour. Raises Malformed."""
-        return channel_hours.read(self._table, channel, began_at)
+        return send_ledger.read(self._table, channel, began_at)
 
     def circuit(self, channel: str) -> Circuit:
         """How this channel answered last; as new where nothing is stored, or nothing readable."""

@@ -14,7 +14,7 @@ from sageaudit.adapters.history.codec import Item, numbers_of, read_numbers
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.calls import Dynamo, add_action
 from sageaudit.adapters.history.dynamo.items import own_item
-from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.record_steps import changes
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total

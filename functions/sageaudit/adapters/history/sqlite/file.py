@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sageaudit.adapters.files.other_forms import other_form
+from sageaudit.adapters.files.local_files import other_form
 from sageaudit.adapters.history.sqlite import schema
 from sageaudit.errors import BadHistory, HistoryBusy, HistoryDenied, HistoryFileError, NoHistory
 

@@ -16,21 +16,29 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
 from sageaudit.adapters.files.exact_json import whole_text
-from sageaudit.adapters.history.codec import detail_attributes, read_detail
-from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
+from sageaudit.adapters.history.codec import (
+    before_sk,
+    detail_attributes,
+    epoch_s,
+    moment_text,
+    read_detail,
+    read_moment,
+    run_id,
+)
 from sageaudit.adapters.history.record_steps import (
     RecordStep,
     changes,
+    digest_of,
     family_row,
     next_step,
     out_of_date,
+    read,
+    stored,
     unchanged,
 )
 from sageaudit.adapters.history.rows import finding_rows, head_of, row_text
-from sageaudit.adapters.history.sort_keys import before_sk, run_id
 from sageaudit.adapters.history.sqlite import rows, schema
 from sageaudit.adapters.history.sqlite.file import HistoryFile, damaged
-from sageaudit.adapters.history.stored_document import digest_of, read, stored
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (

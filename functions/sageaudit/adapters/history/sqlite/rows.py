@@ -18,11 +18,17 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec.structs import fields
 
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
-from sageaudit.adapters.history.codec import READERS, RUN_READERS, Reader, from_item, to_item
-from sageaudit.adapters.history.moments import read_moment
+from sageaudit.adapters.history.codec import (
+    READERS,
+    RUN_READERS,
+    Reader,
+    from_item,
+    part,
+    read_moment,
+    to_item,
+)
 from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
 from sageaudit.adapters.history.rows import rule_finding
-from sageaudit.adapters.history.sort_keys import part
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.record import FindingRow, RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
