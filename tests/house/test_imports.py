@@ -35,7 +35,18 @@ PURE_WORKFLOWS = ("audit", "notify", "deliver", "sweep", "digest", "report", "ch
 others, which a person alone starts, may use adapters."""
 ORDER = {
     "domain": (
-        *("nearest", "privacy", "job", "prices", "usage", "bill", "policy", "audit", "guides"),
+        *(
+            "nearest",
+            "token_shapes",
+            "job",
+            "prices",
+            "usage",
+            "bill",
+            "resize",
+            "policy",
+            "audit",
+            "guides",
+        ),
         *("advice", "alert", "sweep", "running", "request", "reconcile"),
     ),
     "workflows": (

@@ -63,6 +63,7 @@ def other_code(source: str) -> str:
         (RULE, other_code),
         ("rules/judge.py", other_code),
         ("workflows/audit/judge.py", other_code),
+        ("domain/bill/bill.py", other_code),
         ("domain/resize/resize.py", other_code),
         ("domain/usage/measurements.py", other_code),
         ("domain/job/course.py", other_code),
