@@ -16,6 +16,7 @@ from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Precision, TimesAsLong, times_as_long
+from tests.fakes.packaged_prices import packaged_market
 from tests.labelled.audits import audit, standing_findings
 from tests.labelled.machine import Doing, machine
 from tests.labelled.made_up_job import REGION, Plot, training
@@ -180,7 +181,7 @@ def test_a_move_saves_what_it_promises_wherever_in_the_range_the_truth_lies(run:
     audit = run.audit()
     found = to_another_gpu(audit)
     assert bool(found) == run.should_move, [one.found.summary for one in standing_findings(audit)]
-    market, total = packaged.market(), audit.bill.total_usd
+    market, total = packaged_market(), audit.bill.total_usd
     for one, change in found:
         rates = [
             market.hourly(REGION, JobKind.TRAINING, kind)

@@ -17,6 +17,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.structs import replace
+from tests.fakes.packaged_prices import packaged_market
 from tests.labelled.machine import Doing, machine
 from tests.labelled.made_up_job import REGION, Plot, training
 

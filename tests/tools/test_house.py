@@ -247,13 +247,13 @@ def test_a_second_table_of_fields_is_a_silent_way_to_lose_one(tmp_path: Path) ->
         {
             "sageaudit/domain/job/job.py": job,
             "sageaudit/domain/job/describe.py": f"ROWS = {fields}",
-            "sageaudit/domain/job/describe.py": f"KEPT = {keys}",
+            "sageaudit/domain/job/kept.py": f"KEPT = {keys}",
             "sageaudit/domain/job/words.py": "FEW = {'TrainingJobName': 1, 'field_a': 2}",
         },
     )
     touched = ["job", "describe", "kept"]
     assert forms.field_modules(code) == [f"sageaudit.domain.job.{name}" for name in touched]
-    assert forms.silent_losses(code) == ["sageaudit.domain.job.describe"]
+    assert forms.silent_losses(code) == ["sageaudit.domain.job.kept"]
 
 
 def test_a_skip_of_the_formatter_counts_as_a_comment_only(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sageaudit.domain.policy.scope import DAYS, DigestTimes, parse
+from sageaudit.domain.policy.scope import DAYS, DigestTimes, parse_digest
 from sageaudit.domain.policy.table_reader import TableReader
 from sageaudit.errors import BadPolicy
 
@@ -20,7 +20,7 @@ ZONES = (
 
 def read(**table: object) -> DigestTimes | None:
     """The table `[digest]`."""
-    return parse(TableReader(table, ("digest",)))
+    return parse_digest(TableReader(table, ("digest",)))
 
 
 def starts(times: DigestTimes) -> Iterator[datetime]:

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.policy.scope import Watching, parse
+from sageaudit.domain.policy.scope import Watching, parse_watch
 from sageaudit.domain.policy.table_reader import TableReader
 from sageaudit.errors import BadPolicy
 
 
 def read(table: dict[str, Any]) -> Watching | None:
     """The choices of a table."""
-    return parse(TableReader(table, ("watch",)))
+    return parse_watch(TableReader(table, ("watch",)))
 
 
 def test_it_is_on_with_its_defaults() -> None:

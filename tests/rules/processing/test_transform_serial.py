@@ -10,6 +10,7 @@ from tests.fakes import batch_jobs, trainium
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import series, usage
 from tests.fakes.judging import answer, found
+from tests.fakes.packaged_prices import packaged_market
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later
 from tests.fakes.trainium import MARKET, TRAINIUM
 

@@ -6,34 +6,32 @@ import pytest
 
 from sageaudit.rules.purchase.warm_pool_model import best_keep_alive
 from tests.fakes.jobs import ran
+from tests.fakes.judging import answer
 from tests.fakes.planned import KMEANS, asked
-from tests.fakes.rule_cases import CLEAR, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, finds
 
 SPOT = {"EnableManagedSpotTraining": True}
-WAIT, RUN = "StoppingCondition.MaxWaitTimeInSeconds", "StoppingCondition.MaxRuntimeInSeconds"
+WAIT = "StoppingCondition.MaxWaitTimeInSeconds"
+RUN = "StoppingCondition.MaxRuntimeInSeconds"
 BUILT_IN = SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS}
 
-test_spot_wait = cases(
-    "spot-wait",
-    "The fix adds as long again to the run, and a day at most.",
-    row(finds(fix=[(WAIT, None, 172_798)]), SPOT | {RUN: 86_399}),
-    row(finds(fix=[(WAIT, None, 172_801)]), SPOT | {RUN: 86_401}),
-    "A built in algorithm waits an hour without checkpoints, and no second more.",
-    row(CLEAR, BUILT_IN | {WAIT: 3600}),
-    row(finds("…k-means…", fix=[(WAIT, 3601, 3600)]), BUILT_IN | {WAIT: 3601}),
-    ask=asked,
-)
-test_spot_not_used = cases(
-    "spot-not-used",
-    "The fix adds as long again to the run's limit, and a day at most.",
-    *(
-        row(
-            finds(fix=["s3://<bucket>/<prefix>", True, wait_s]),
-            ran(1800, "ml.g5.2xlarge", 6, max_runtime_s=limit_s),
-        )
-        for limit_s, wait_s in ((86_399, 172_798), (86_401, 172_801))
-    ),
-)
+
+@pytest.mark.parametrize(("limit_s", "wait_s"), [(86_399, 172_798), (86_401, 172_801)])
+def test_a_spot_wait_is_as_long_as_the_run_and_a_day_at_most(limit_s: int, wait_s: int) -> None:
+    assert asked("spot-wait", SPOT | {RUN: limit_s}) == finds(fix=[(WAIT, None, wait_s)])
+
+
+def test_a_built_in_algorithm_without_checkpoints_waits_an_hour_and_no_second_more() -> None:
+    assert asked("spot-wait", BUILT_IN | {WAIT: 3600}) == CLEAR
+    longer = finds("…k-means…", fix=[(WAIT, 3601, 3600)])
+    assert asked("spot-wait", BUILT_IN | {WAIT: 3601}) == longer
+
+
+@pytest.mark.parametrize(("limit_s", "wait_s"), [(86_399, 172_798), (86_401, 172_801)])
+def test_advised_spot_waits_as_long_as_the_run_and_a_day_at_most(limit_s: int, wait_s: int) -> None:
+    job = ran(1800, "ml.g5.2xlarge", 6, max_runtime_s=limit_s)
+    advised = finds(fix=["s3://<bucket>/<prefix>", True, wait_s])
+    assert answer("spot-not-used", job) == advised
 
 
 @pytest.mark.parametrize(("gap_s", "keep_alive_s"), [(3_599, 3_600), (3_600, 0)])

@@ -13,6 +13,7 @@ from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
 from tests.fakes.jobs import START, FixedPrices, even_use, ran, series, usage
 from tests.fakes.judging import answer, found, outcome
+from tests.fakes.packaged_prices import packaged_market
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later, lines
 
 RULE = "old-generation"
