@@ -19,6 +19,7 @@ DECIDES = (
     "domain/prices",
     "domain/usage",
     "domain/bill",
+    "domain/resize",
     "domain/policy",
     "domain/audit",
     "rules",

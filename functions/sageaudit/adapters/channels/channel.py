@@ -118,7 +118,7 @@ class NoticeChannel(ABC):
     @staticmethod
     @abstractmethod
     def as_repeat(payload: Payload) -> Payload:
-        """The payload with `envelope.REPEAT` where it is read first, within the size limits again.
+        """The payload with `card.REPEAT` where it is read first, within the size limits again.
 
         Works on every payload that `check` takes.
         """

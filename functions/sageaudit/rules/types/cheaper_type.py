@@ -13,7 +13,7 @@ When it is wrong: One-minute means hide short peaks. A vCPU of one family counts
     The page cache gains from memory that no metric shows as used.
 What to do: Take the type, first for one run. This rule reports only what no other rule explains: a
     well used GPU on a host that is too large, or a busy CPU with more memory than it needs.
-Sources: Compute Optimizer: P99.5 with 20% headroom. Bounds of run times: domain/bill/moved_run.
+Sources: Compute Optimizer: P99.5 with 20% headroom. Bounds of run times: domain/resize/moved_run.
 """
 
 from __future__ import annotations
