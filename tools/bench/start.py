@@ -12,13 +12,13 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from platform import machine
 
 from infra import byte_code
 from infra.bundling import LAMBDA, LAMBDA_PYTHON, POLICY, checked_policy, stage
-from sageaudit.structs import replace
 from tools.bench.process import in_turn
 from tools.bench.row import Row
 
