@@ -11,7 +11,7 @@ from sageaudit.domain.usage.measure import pack, unpack
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
-from sageaudit.workflows.recordings.jobs import Run, run_of
+from sageaudit.workflows.recordings.jobs import MeasuredJob, run_of
 from tools.pages.recorded_gpus import RECORDINGS, low
 
 JUDGES_USE = {"gpu-idle", "gpu-underused", "some-gpus-unused", "gpu-too-big"}
@@ -21,19 +21,19 @@ SIBLINGS = ["profiled-062-g4dn-xlarge", "profiled-063-g4dn-xlarge", "profiled-06
 
 
 @cache
-def recorded_run(name: str) -> Run:
+def recorded_run(name: str) -> MeasuredJob:
     """A recorded job, measured."""
     read = recording.read(RECORDINGS / f"{name}.json")
     assert isinstance(read, recording.Recording)
     return run_of(read)
 
 
-def stored(run: Run) -> Measurements:
+def stored(run: MeasuredJob) -> Measurements:
     """What the history gives back of a run's series."""
     return unpack(pack(run.usage), run.job, run.market.types)
 
 
-def audited(run: Run, earlier: list[Run]) -> Audit:
+def audited(run: MeasuredJob, earlier: list[MeasuredJob]) -> Audit:
     """The run's audit, after these runs of its family."""
     own = short_use(run.usage)
     assert own is not None

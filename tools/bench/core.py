@@ -35,7 +35,7 @@ from sageaudit.domain.usage.series import Series
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
-from sageaudit.workflows.recordings.jobs import Run, run_of
+from sageaudit.workflows.recordings.jobs import MeasuredJob, run_of
 from tests.labelled.machine import Doing, identical_hosts, one_host
 from tests.labelled.made_up_job import Phase, Plot, training
 from tools.bench.row import Row
@@ -91,7 +91,7 @@ def audits_a_second(name: str) -> float:
 
 
 @cache
-def _run(name: str) -> Run:
+def _run(name: str) -> MeasuredJob:
     """The job with its market, in which an audit has asked for the rates."""
     run = run_of(recording.of_document(training(PLOTS[name], 1)))
     audit_job(run.job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)

@@ -22,7 +22,7 @@ from sageaudit.output.text.money import about, share, usd
 from sageaudit.output.text.words import counted
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
-from sageaudit.workflows.recordings.jobs import Run, run_of
+from sageaudit.workflows.recordings.jobs import MeasuredJob, run_of
 from tools.pages import DOCS, ROOT
 
 PAGE = DOCS / "evidence" / "recorded-gpu-jobs.md"
@@ -136,13 +136,13 @@ def low() -> list[LowJob]:
     return [job for job in gpu_jobs() if job.mean < LOW_PERCENT]
 
 
-def _audit(run: Run, family: PooledRuns | None = None) -> AuditDocument:
+def _audit(run: MeasuredJob, family: PooledRuns | None = None) -> AuditDocument:
     ruleset = catalogue.ruleset()
     audit = audit_job(run.job, run.usage, run.market, Policy(), ruleset, now=run.now, pool=family)
     return document(audit)
 
 
-def _in_family(run: Run) -> AuditDocument | None:
+def _in_family(run: MeasuredJob) -> AuditDocument | None:
     own = short_use(run.usage)
     if own is None:
         return None

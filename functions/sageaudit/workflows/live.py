@@ -45,7 +45,7 @@ from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Dropped
 from sageaudit.workflows.audit.run import audit_finished_job
-from sageaudit.workflows.recordings.jobs import Run
+from sageaudit.workflows.recordings.jobs import MeasuredJob
 
 T = TypeVar("T")
 _MOST_NAMED = 10
@@ -140,7 +140,7 @@ class Account:
         deleted = tuple(one for one in launched if one not in children)
         return RecordedSet(tuple(children.values()), recorded(ref), deleted)
 
-    def run(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
+    def run(self, job: str, kind: JobKind | None, policy: Policy) -> MeasuredJob:
         """One job by ARN or name, with its measurements and list prices.
 
         Raises as `audit` does, and BadUsage for a roll-up, naming the jobs that it launched.
@@ -157,7 +157,7 @@ class Account:
         except Malformed as error:
             raise AwsError(f"{ref.arn}: its Describe* response cannot be read: {error}") from error
         market = deps.markets.market(parsed, now)
-        return Run(parsed, deps.metrics.read(parsed, now), market, now)
+        return MeasuredJob(parsed, deps.metrics.read(parsed, now), market, now)
 
     def _of_each(
         self, children: Iterable[JobRef] | None, read: Callable[[JobRef], T]

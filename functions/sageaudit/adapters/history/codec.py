@@ -122,7 +122,7 @@ def month_of(moment: datetime) -> str:
     return moment_text(moment)[:7]
 
 
-class Reader(NamedTuple):
+class FieldReader(NamedTuple):
     """A field, and what converts its stored value (None: it is stored as it is).
 
     `optional`: it may be absent; so is a value that is `default`, which the field has then.
@@ -141,7 +141,7 @@ def to_item(row: Stored) -> Item:
     return to_attributes(row, READERS[type(row)])
 
 
-def to_attributes(row: Stored, readers: Iterable[Reader]) -> Item:
+def to_attributes(row: Stored, readers: Iterable[FieldReader]) -> Item:
     """The attributes of these fields of a row."""
     item: Item = {}
     for name, _, optional, default, _ in readers:
@@ -158,7 +158,7 @@ def from_item(form: type[Stored], item: Item) -> Stored:
     return form(**read_fields(READERS[form], item))
 
 
-def read_fields(readers: Iterable[Reader], item: Item) -> dict[str, Any]:
+def read_fields(readers: Iterable[FieldReader], item: Item) -> dict[str, Any]:
     """The fields that these readers make of an item. Raises KeyError, as `from_item`."""
     values: dict[str, Any] = {}
     for name, read, optional, *_ in readers:
@@ -244,7 +244,7 @@ def read_detail(item: Item) -> Detail:
     return Detail(job["describe"], job["tags"], item["series"], item.get("note"))
 
 
-def _readers(form: type[Any]) -> tuple[Reader, ...]:
+def _readers(form: type[Any]) -> tuple[FieldReader, ...]:
     """Those of all fields."""
     readers, hints = [], get_type_hints(form)
     for field in fields(form):
@@ -254,7 +254,7 @@ def _readers(form: type[Any]) -> tuple[Reader, ...]:
         default = None if unknown else _empty(field)
         optional = unknown or default is not None
         nested = get_origin(kind) in {tuple, Mapping} or kind is Sums
-        readers.append(Reader(field.name, _value_reader(kind), optional, default, nested))
+        readers.append(FieldReader(field.name, _value_reader(kind), optional, default, nested))
     return tuple(readers)
 
 

@@ -42,7 +42,7 @@ from sageaudit.workflows.backfill import (
 )
 from sageaudit.workflows.doctor.permissions import STACK
 from sageaudit.workflows.scan.accounts import THREADS
-from sageaudit.workflows.scan.run import Asked, ScanRun
+from sageaudit.workflows.scan.run import ScanRun, ScanScope
 
 _SAY_EVERY_S = 60.0
 _EPILOG = """\b
@@ -135,7 +135,7 @@ class _Backfill:
         found = Counter[Standing]()
         missing = list[Listed]()
         with Threads(THREADS) as workers:
-            asked = Asked(period, tuple(JobKind), None, False, Policy(), tuple(stack.regions))
+            asked = ScanScope(period, tuple(JobKind), None, False, Policy(), tuple(stack.regions))
             listed = ScanRun(stack.deployed.history, asked, workers, say)
             audited = len({account for account, _ in stack.deployed.places})
             if not others and audited > 1:

@@ -25,7 +25,7 @@ from sageaudit.workflows.doctor.permissions import (
     ROLE,
     TABLE,
 )
-from sageaudit.workflows.doctor.run import Asked, check_all
+from sageaudit.workflows.doctor.run import DoctorScope, check_all
 
 _EPILOG = """\b
 Examples:
@@ -93,7 +93,7 @@ def doctor(
     others.check()
     if members and stack is None:
         raise BadUsage("--members needs the stack that audits them: --stack NAME")
-    checked = Asked(
+    checked = DoctorScope(
         actions=asked,
         profile=profile,
         region=region,

@@ -31,7 +31,7 @@ from sageaudit.workflows.scan.accounts import (
     scanned_regions,
 )
 from sageaudit.workflows.scan.lanes import Result
-from sageaudit.workflows.scan.run import Asked, ScanRun
+from sageaudit.workflows.scan.run import ScanRun, ScanScope
 from sageaudit.workflows.scan.tally import ScanCost, scan_cost
 
 _ASK_ABOVE_USD = Decimal(5)
@@ -123,7 +123,9 @@ def scan(
     days = _days(since, until, now, all_of_them=recordings is not None)
     session = None if recordings else open_session(profile, None)
     named = [] if session is None else scanned_regions(session, regions, every=all_regions)
-    asked = Asked(days, kinds or tuple(JobKind), limit, again, policy, tuple(named), all_regions)
+    asked = ScanScope(
+        days, kinds or tuple(JobKind), limit, again, policy, tuple(named), all_regions
+    )
     with (
         Interruption(say) as interruption,
         _open(history, dry_run=dry_run) as opened,

@@ -29,7 +29,7 @@ from sageaudit.errors import BadRecording, BadUsage, Malformed
 from sageaudit.output.terminal import candidates
 from sageaudit.structs import replace
 from sageaudit.workflows import live
-from sageaudit.workflows.recordings.jobs import Run, run_of
+from sageaudit.workflows.recordings.jobs import MeasuredJob, run_of
 
 _HOUR_S = Decimal(3600)
 _PLAN = "Its training plan is prepaid: another type would be billed on demand on top of the plan."
@@ -79,7 +79,7 @@ def what_if(
     printed.show(document_of(run, types), candidates.show)
 
 
-def _recorded(path: Path) -> Run:
+def _recorded(path: Path) -> MeasuredJob:
     recorded = recording.read(path)
     if not isinstance(recorded, recording.Recording):
         jobs = [run_of(child).job for child in recorded.children]
@@ -92,7 +92,7 @@ def _recorded(path: Path) -> Run:
         raise BadRecording(f"{path}: {error}") from error
 
 
-def document_of(run: Run, types: tuple[str, ...]) -> dict[str, Any]:
+def document_of(run: MeasuredJob, types: tuple[str, ...]) -> dict[str, Any]:
     """The document of --output json; unknown values are null, types that fit come first."""
     run = replace(run, market=run.market.relative_to(run.job))
     reason = impossible(run.job, run.market)

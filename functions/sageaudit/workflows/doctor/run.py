@@ -37,7 +37,7 @@ _RECENT = timedelta(days=20)
 _MOST_RUNS = 20
 
 
-class Asked(Struct, frozen=True):
+class DoctorScope(Struct, frozen=True):
     """What is checked beside versions and prices.
 
     `list_accounts`: the other accounts, by the session and region that ask; None asks no others.
@@ -54,7 +54,7 @@ class Asked(Struct, frozen=True):
     members: bool
 
 
-def check_all(asked: Asked, now: datetime, warn: Callable[[str], None]) -> Iterator[Check]:
+def check_all(asked: DoctorScope, now: datetime, warn: Callable[[str], None]) -> Iterator[Check]:
     """One check after the other. `warn` gets what is odd about the history's file."""
     yield checks.versions()
     yield checks.prices(now.date())
@@ -65,7 +65,7 @@ def check_all(asked: Asked, now: datetime, warn: Callable[[str], None]) -> Itera
         yield from _of_stack(asked, asked.stack, now)
 
 
-def _of_aws(asked: Asked) -> Iterator[Check]:
+def _of_aws(asked: DoctorScope) -> Iterator[Check]:
     """Each check needs those before it: credentials need a region, permissions need credentials."""
     try:
         session = open_session(asked.profile, asked.region)
@@ -105,7 +105,7 @@ def _of_accounts(
     yield from checks.roles(listed, session, region)
 
 
-def _of_stack(asked: Asked, name: str, now: datetime) -> Iterator[Check]:
+def _of_stack(asked: DoctorScope, name: str, now: datetime) -> Iterator[Check]:
     """Only where there is a region; the checks before these say what is wrong without one."""
     with suppress(SageauditError):
         session = open_session(asked.profile, asked.region)

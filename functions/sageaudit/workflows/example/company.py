@@ -81,7 +81,7 @@ class Workload(Struct, frozen=True, kw_only=True):
         return sum(work.minutes for work in self.work)
 
 
-class Phase(Struct, frozen=True):
+class WorkPhase(Struct, frozen=True):
     """One phase of a run."""
 
     name: str
@@ -94,7 +94,7 @@ class Phase(Struct, frozen=True):
         return round((self.end - self.begin).total_seconds())
 
 
-class Run(Struct, frozen=True):
+class WorkRun(Struct, frozen=True):
     """One run of a workload. The seed of its noise does not depend on the company's last day."""
 
     workload: Workload
@@ -114,11 +114,11 @@ class Run(Struct, frozen=True):
         return random.Random(self.seed)
 
     @property
-    def phases(self) -> list[Phase]:
+    def phases(self) -> list[WorkPhase]:
         """Its phases; one spot run in three is interrupted once."""
         phases, moment = [], self.begin
         for name, seconds in self._spans(self.dice):
-            phases.append(Phase(name, moment, moment + timedelta(seconds=seconds)))
+            phases.append(WorkPhase(name, moment, moment + timedelta(seconds=seconds)))
             moment = phases[-1].end
         return phases
 
@@ -275,14 +275,14 @@ WORKLOADS = (
 )  # fmt: skip
 
 
-def runs(last_day: date) -> Iterator[Run]:
+def runs(last_day: date) -> Iterator[WorkRun]:
     """All runs of the eight weeks that end with this day, in no order."""
     for workload in WORKLOADS:
         for count, day in enumerate(sorted(workload.days, reverse=True), start=1):
             yield _run(workload, day, count, last_day)
 
 
-def _run(workload: Workload, day: int, count: int, last_day: date) -> Run:
+def _run(workload: Workload, day: int, count: int, last_day: date) -> WorkRun:
     """The run of a day, counted back from the last one."""
     seed = f"{workload.name} {day} {workload.hour}"
     odd = sum(seed.encode())  # differs from run to run, and not from one last day to another
@@ -292,7 +292,7 @@ def _run(workload: Workload, day: int, count: int, last_day: date) -> Run:
     for first, last, change in workload.changes:
         if last <= day <= first:
             workload = replace(workload, **change)
-    return Run(workload, name, begin, seed)
+    return WorkRun(workload, name, begin, seed)
 
 
 def _name(workload: Workload, begin: datetime, count: int, milliseconds: int) -> str:

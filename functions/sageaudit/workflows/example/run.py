@@ -27,7 +27,7 @@ from sageaudit.errors import BadUsage, NoHistory
 from sageaudit.ports import History
 from sageaudit.queries.window import FIRST
 from sageaudit.structs import replace
-from sageaudit.workflows.example.company import Phase, Run, Work, Workload, runs
+from sageaudit.workflows.example.company import Work, Workload, WorkPhase, WorkRun, runs
 from sageaudit.workflows.recordings.jobs import RecordedJob, recordings_in
 from sageaudit.workflows.recordings.run import audit_recorded_job, in_order_of_ends
 
@@ -108,7 +108,7 @@ def recordings(last_day: date) -> Iterator[Json]:
     return map(recording, runs(last_day))
 
 
-def recording(run: Run) -> Json:
+def recording(run: WorkRun) -> Json:
     """The recording of a run; of a tuning job, the set with its trials."""
     kind = run.workload.kind
     if kind is JobKind.TUNING:
@@ -117,7 +117,7 @@ def recording(run: Run) -> Json:
     return _file(run, answer) | {"metrics": {"series": [*series(run)]}}
 
 
-def _file(run: Run, answer: Json) -> Json:
+def _file(run: WorkRun, answer: Json) -> Json:
     workload = run.workload
     tags = {"owner": workload.team.owner, "project": workload.team.project}
     return {
@@ -128,7 +128,7 @@ def _file(run: Run, answer: Json) -> Json:
     }
 
 
-def _training(run: Run) -> Json:
+def _training(run: WorkRun) -> Json:
     workload, phases = run.workload, run.phases
     used_s = _used_s(phases)
     limits = {"MaxRuntimeInSeconds": 3600 * workload.limit_h}
@@ -159,14 +159,14 @@ def _training(run: Run) -> Json:
     return _head(run) | answer
 
 
-def _used_s(phases: list[Phase]) -> int:
+def _used_s(phases: list[WorkPhase]) -> int:
     """The seconds that are billed at most: a download is billed once, also if it is repeated."""
     downloads = [phase.seconds for phase in phases if phase.name == "Downloading"]
     used = sum(phase.seconds for phase in phases if phase.name in _BILLED)
     return used - sum(downloads[1:])
 
 
-def _batch(run: Run) -> Json:
+def _batch(run: WorkRun) -> Json:
     """The answer about a processing or transform job, which has no phases."""
     workload = run.workload
     if workload.kind is JobKind.TRANSFORM:
@@ -183,7 +183,7 @@ def _batch(run: Run) -> Json:
     }
 
 
-def _head(run: Run) -> Json:
+def _head(run: WorkRun) -> Json:
     """What the answers of all kinds have."""
     row, phases = run.workload.kind.row, run.phases
     failure = run.workload.failure
@@ -199,10 +199,10 @@ def _head(run: Run) -> Json:
     }
 
 
-def _transitions(run: Run) -> list[Json]:
+def _transitions(run: WorkRun) -> list[Json]:
     """The phases, and the state in which the run ended."""
     phases = run.phases
-    ended = Phase(run.workload.status, phases[-1].end, phases[-1].end)
+    ended = WorkPhase(run.workload.status, phases[-1].end, phases[-1].end)
     return [
         {"Status": phase.name, "StartTime": _stamp(phase.begin), "EndTime": _stamp(phase.end)}
         for phase in (*phases, ended)
@@ -217,7 +217,7 @@ def _bucket(workload: Workload) -> str:
     return f"s3://example-company-{workload.team.project}"
 
 
-def _data(run: Run) -> Json:
+def _data(run: WorkRun) -> Json:
     """Each run reads the data of its own day."""
     address = f"{_bucket(run.workload)}/{run.workload.name}/{run.begin:%Y-%m-%d}"
     source = {"S3DataType": "S3Prefix", "S3Uri": address}
@@ -228,7 +228,7 @@ def _stamp(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _search(run: Run) -> Json:
+def _search(run: WorkRun) -> Json:
     """A tuning job with its trials, two of which run at a time."""
     workload, row = run.workload, run.workload.kind.row
     trials = [_trial(run, number) for number in range(len(workload.objectives))]
@@ -255,7 +255,7 @@ def _search(run: Run) -> Json:
     return _file(run, answer) | {"children": trials}
 
 
-def _trial(run: Run, number: int) -> Json:
+def _trial(run: WorkRun, number: int) -> Json:
     """A training job of the search. Its name has no hash of its own: it is the number's."""
     workload, minutes = run.workload, run.workload.minutes + 10
     begin = run.begin + timedelta(minutes=minutes * (number // _PARALLEL_TRIALS))
@@ -268,10 +268,10 @@ def _trial(run: Run, number: int) -> Json:
         answer=of_search,
     )
     name = f"{run.name}-{number + 1:03d}-{0x9E3779B9 * (number + 1) % 2**32:08x}"
-    return recording(Run(trial, name, begin, f"{run.seed} {number}"))
+    return recording(WorkRun(trial, name, begin, f"{run.seed} {number}"))
 
 
-def series(run: Run) -> Iterator[dict[str, Any]]:
+def series(run: WorkRun) -> Iterator[dict[str, Any]]:
     """The series of each host and metric, as recordings have them."""
     workload, dice = run.workload, run.dice
     minutes = [*_minutes(run)]
@@ -294,7 +294,7 @@ def _host(kind: JobKind, number: int) -> str:
     return f"algo-{number}" if numbered else f"i-0c41d7a92be5f{number:04x}"
 
 
-def _minutes(run: Run) -> Iterator[Work | None]:
+def _minutes(run: WorkRun) -> Iterator[Work | None]:
     """What each minute has from the first download on; None while there is no instance."""
     phases, work = run.phases[1:], run.workload.work
     work_s = sum(phase.seconds for phase in phases if phase.name == "Training")

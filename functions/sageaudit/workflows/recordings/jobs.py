@@ -203,7 +203,7 @@ def _parsed(path: Path, _modified_ns: int, _size: int) -> Recording | RecordedSe
     return recording.read(path)
 
 
-class Run(Struct, frozen=True):
+class MeasuredJob(Struct, frozen=True):
     """A job, its measurements, and the market to bill it with, all as of `now`."""
 
     job: Job
@@ -212,7 +212,7 @@ class Run(Struct, frozen=True):
     now: datetime
 
 
-def run_of(recorded: Recording) -> Run:
+def run_of(recorded: Recording) -> MeasuredJob:
     """The run in a recording. Raises Malformed.
 
     As of the moment and at the prices with which a live job was read; of a recording without them
@@ -222,7 +222,7 @@ def run_of(recorded: Recording) -> Run:
     now = _read_at(job, recorded)
     job = so_far(job, now)
     market = market_of(recorded, job, now)
-    return Run(job, measured(recorded, job, market.types), market, now)
+    return MeasuredJob(job, measured(recorded, job, market.types), market, now)
 
 
 def market_of(recorded: Recording, job: Job, now: datetime) -> Market:

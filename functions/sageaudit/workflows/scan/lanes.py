@@ -191,7 +191,7 @@ class _Progress(Struct):
                 yield outcome
             else:
                 of_aws = self.lane.recorded is None
-                reader = Reader(job, *self.lane.of(job, self.clock), metrics_ahead=of_aws)
+                reader = JobReader(job, *self.lane.of(job, self.clock), metrics_ahead=of_aws)
                 self.ahead.append(self.workers.submit(reader))
 
     def _without_asking(self, job: Listed) -> Outcome | None:
@@ -258,7 +258,7 @@ def _audit(read: ReadJob, lane: Lane) -> AuditDocument | None:
     return audited.document if isinstance(audited, Audited) else None
 
 
-class Reader(Struct, frozen=True):
+class JobReader(Struct, frozen=True):
     """Reads what AWS says of one job, on any thread.
 
     `metrics_ahead`: not of a recording, whose metrics are there when its audit asks for them.

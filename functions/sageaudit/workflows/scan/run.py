@@ -46,7 +46,7 @@ _FAMILY_RUNS = 500
 """Runs of a family among which the dearest is looked for, newest first."""
 
 
-class Asked(Struct, frozen=True):
+class ScanScope(Struct, frozen=True):
     """Which jobs are audited, and how. `period` is None for all days of recordings.
 
     `some_regions`: an account need not have all of the regions.
@@ -78,7 +78,7 @@ class ScanRun(Struct):
     """
 
     history: History
-    asked: Asked
+    asked: ScanScope
     workers: Workers
     warn: Callable[[str], None]
     """Is told of what cannot be listed, in a sentence."""

@@ -21,7 +21,7 @@ from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
 from sageaudit.adapters.history.codec import (
     READERS,
     RUN_READERS,
-    Reader,
+    FieldReader,
     from_item,
     part,
     read_moment,
@@ -215,7 +215,7 @@ class _Plan(NamedTuple):
     required: frozenset[str]
 
 
-def _plan(readers: Iterable[Reader]) -> _Plan:
+def _plan(readers: Iterable[FieldReader]) -> _Plan:
     own = [reader for reader in readers if reader.name != "key"]
     return _Plan(
         names=tuple(reader.name for reader in own),
@@ -224,7 +224,7 @@ def _plan(readers: Iterable[Reader]) -> _Plan:
     )
 
 
-def _reads(reader: Reader) -> Callable[[Any], Any] | None:
+def _reads(reader: FieldReader) -> Callable[[Any], Any] | None:
     """What reads a column; None for one that is as its field."""
     if reader.name.endswith(_USD):
         return _from_micro_usd
