@@ -1,11 +1,12 @@
 """Just inside and just outside of what is kept of messages, and of what a message shows."""
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from sageaudit.domain.alert.alert import PastAlerts
+from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
 from sageaudit.domain.alert.audit_figures import idle_worth_a_line
 
 
@@ -53,3 +54,13 @@ def test_idle_hours_are_shown_if_they_are_a_large_share_and_come_to_ten_dollars(
 ) -> None:
     """Of each pair the second is just too little."""
     assert idle_worth_a_line(figure) is is_shown
+
+
+def test_after_a_held_message_all_others_of_the_hour_are_held() -> None:
+    """If the policy's most is raised within the hour, a message that was counted as sent would
+    have no notice: the first held one has that of all.
+    """
+    hour = ChannelHour("slack", datetime(2026, 3, 1, 12, tzinfo=UTC))
+    for most in (1, 1, 5, 5):
+        hour = hour.with_message("train-bert wasted $6.00", Decimal(6), most)
+    assert (hour.sent, hour.held, hour.needs_notice) == (1, 3, False)

@@ -149,8 +149,10 @@ class ChannelHour(Struct, frozen=True):
         return self.held <= 1
 
     def with_message(self, headline: str, usd: Decimal | None, most: int) -> ChannelHour:
-        """With one more; above `most` it is held."""
-        if self.sent < most:
+        """With one more; above `most` it is held, as are all after a held one: `most` may be raised
+        within the hour.
+        """
+        if self.sent < most and not self.held:
             return replace(self, sent=self.sent + 1)
         dearest = sorted((*self.dearest, (headline, usd)), key=_dearest_first)[:_MOST_NAMED]
         return replace(self, held=self.held + 1, dearest=tuple(dearest))

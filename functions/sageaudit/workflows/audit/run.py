@@ -4,6 +4,19 @@
 come from `read`, what the history knows from `stored`, the audit from `judge`; `reaudit` says when
 an audit is made again. Every collaborator is an argument, so that Lambda, command line and tests
 run the same lines.
+
+| what was read | the audit stands | else the event waits | then |
+|---|---|---|---|
+| Describe names another job | | | RejectedEvent: a dead letter |
+| Describe does not know the run | final, if it was due | NOT_FOUND | unauditable, or Dropped |
+| this state of the run was audited | yes | | |
+| its tags could not be read | | TAGS | audited without them, due again |
+| it still runs | | DESCRIBE_BEHIND | audited up to now, due again |
+| a roll-up's jobs have no audit | | CHILDREN | summed without them, due again |
+| its metrics may still come | | LATE_METRICS | audited without them, due again |
+
+Later is a wait: the event is sent once more. Dropped is an event that a person sent again about no
+run that ended: it is logged and counted. AwsError comes back from the queue.
 """
 
 from __future__ import annotations
@@ -102,6 +115,7 @@ def audit_finished_job(
             return Dropped(f"{behind}: it is audited when it has ended")
         if later := attempt.later(Wait.DESCRIBE_BEHIND, behind):
             return later
+        # a roll-up that still runs is audited as a run: its jobs are summed when it has ended
     elif (rollup := job.kind.row.rollup) is not None:
         return _audit_roll_up(job, rollup, attempt)
     market = deps.markets.market(job, now)

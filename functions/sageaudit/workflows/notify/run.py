@@ -14,9 +14,9 @@ nothing found. Else it tries these steps:
 4. `Notification.write` writes one transaction: the alert, a notice for each channel, and the count
    of each channel's hour. Above the channel's most in an hour, messages are held together.
 
-The transaction holds only if nothing that was read has changed, and there is no newer version of
-the audit; else the steps are tried again. The table's stream then has each notice, which goes to
-its channel's queue: docs/decisions/0024-transactional-outbox.md.
+The transaction holds only if nothing that was read has changed and, of an alert, if there is no
+newer version of the audit; else the steps are tried again. The table's stream then has each notice,
+which goes to its channel's queue: docs/decisions/0024-transactional-outbox.md.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ def notify(
         if deps.policy.mode == "observe":
             return Notification(no_alert("observe mode"))
         audit = MessageAudit.parse(document)
-        never = why_no_alert(version, audit, deps.policy)
-        if never and not _is_line_due(version, audit, deps.policy):
-            return Notification(no_alert(never))
+        why_none = why_no_alert(version, audit, deps.policy)
+        if why_none and not _is_line_due(version, audit, deps.policy):
+            return Notification(no_alert(why_none))
         for _ in range(TRIES):
-            notification = _try(key, version, audit, deps, never, now=now)
+            notification = _try(key, version, audit, deps, why_none, now=now)
             if notification is not None:
                 return notification
     raise Throttled("Too many audits of one family are decided at once.")
@@ -115,21 +115,21 @@ def _try(
     version: int,
     audit: MessageAudit,
     deps: NotifyDependencies,
-    never: str | None,
+    why_none: str | None,
     *,
     now: datetime,
 ) -> Notification | None:
-    """Decides and writes; None if somebody else wrote since this was read. `never`: why there
-    is no alert, whatever its family is.
+    """Decides and writes; None if somebody else wrote since this was read. `why_none`: why there is
+    no alert, whatever its family is. The line about the job does not depend on it.
     """
     with reading("head of the run"):
         head = deps.history.head(key)
     if head is None:
         raise Unavailable("The history answered without the head of a run that it has.")
     past = deps.ledger.past(key, group_key(head.account, head.region, head.family))
-    never = never or why_not_now(version, head, past.last_of_run, deps.installed_at, now)
-    if never:
-        notification = Notification(no_alert(never))
+    why_none = why_none or why_not_now(version, head, past.last_of_run, deps.installed_at, now)
+    if why_none:
+        notification = Notification(no_alert(why_none))
     else:
         notification = _alert(version, audit, head, past, deps, now)
     if _is_line_due(version, audit, deps.policy):
@@ -145,7 +145,9 @@ def _alert(
     deps: NotifyDependencies,
     now: datetime,
 ) -> Notification:
-    """The alert, if there is one; a pipeline learns of a step that is advised something."""
+    """The alert, if there is one. A pipeline learns of a step that is advised something, also if
+    there is none: that is then all that is written.
+    """
     past = past.with_step(head.family) if audit.advised else past
     case = _read_case(audit, head, past, deps, now)
     decision = decide(case, past.last_of_run)
