@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from infra.bundling import FUNCTIONS, LAMBDA, stage
+from infra.bundling import FUNCTIONS, THIS_MACHINE, stage
 from sageaudit.adapters.files import policy_file
 from tests.fakes.delivering import batch, notice_body, sqs_record, stream_record
 from tests.infra.reading import of_type, read
@@ -169,7 +169,7 @@ def test_it_answers_events_in_the_form_that_lambda_reads(
     name: str, client: Path, templates: Path
 ) -> None:
     """The handler is found by its name in the template; a broken event is an answer too."""
-    asset = stage(LAMBDA, policy_file.load(ROOT / "policy.toml")).folder
+    asset = stage(THIS_MACHINE, policy_file.load(ROOT / "policy.toml")).folder
     functions = of_type(read(templates, "deployed.json"), "AWS::Lambda::Function")
     [function] = [one for one in functions.values() if one["Handler"].startswith(f"{name}.")]
     events, expected = CASES[name]

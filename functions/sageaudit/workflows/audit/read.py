@@ -165,6 +165,11 @@ class RunUsage(Struct, frozen=True):
     late: bool = False
     worth_a_wait: bool = False
 
+    @property
+    def has_nothing_to_judge(self) -> bool:
+        """Whether metrics could not be read, and none are stored."""
+        return self.unread is not None and self.stored is None
+
 
 def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
     """What the run used, as CloudWatch says or the history keeps it.

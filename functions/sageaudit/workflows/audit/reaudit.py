@@ -84,14 +84,14 @@ def close_stored(document: AuditDocument, why: str) -> AuditDocument:
 
 
 def amended(
-    stored: AuditDocument | None, made: AuditDocument, *, blind: bool = False
+    stored: AuditDocument | None, made: AuditDocument, *, keeps_figures: bool = False
 ) -> AuditDocument:
     """What a reaudit records: the stored audit, unless a figure of it has changed.
 
     A figure changes by more than the rounding of kept series. The stored audit is closed where this
-    reaudit is the last. `blind`: it had no metrics to judge by, so that the stored figures stay.
+    reaudit is the last. `keeps_figures`: it had no metrics to judge by, so that the stored stay.
     """
-    if stored is None or not (blind or same_figures(stored, made)):
+    if stored is None or not (keeps_figures or same_figures(stored, made)):
         return made
     before, after = stored["audit"], made["audit"]
     if before["settled"] or not after["settled"]:

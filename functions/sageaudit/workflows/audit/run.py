@@ -27,7 +27,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sageaudit.domain.audit.audit import Audit, unaudited
-from sageaudit.domain.audit.document import document
+from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.record import NO_CREATION_TIME, Detail, Entry, Recorded, Verdict
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.describe import kept_tags
@@ -162,8 +162,8 @@ def _record_run(
     detail = detail_of(answer, tags.tags, used.usage)
     if used.stored is not None:
         detail = replace(detail, series=used.stored.series, note=used.stored.note)
-    unread = (*attempt.deps.notes, *tags.notes, *filter(None, (detail.note,)))
-    notes = tuple(dict.fromkeys(unread))
+    notes = (*attempt.deps.notes, *tags.notes, *filter(None, (detail.note,)))
+    notes = tuple(dict.fromkeys(notes))
     audit = replace(audit, notes=(*audit.notes, *notes))
     complete = audit.job.finished and not used.late and not tags.late
     done = _record(
@@ -187,36 +187,49 @@ def _record(
     could not be audited, with which nothing is compared. `compared`: the earlier runs that it was
     judged with.
     """
-    history, stored_use = attempt.deps.history, used is not None and used.stored is not None
-    unread = used.unread if used else None
-    blind = unread is not None and not stored_use
     audit = replace(audit, final=audit.final and complete)
     if attempt.deps.history_lasts or attempt.deps.metrics_may_come:
+        unread = used.unread if used else None
         audit = with_recheck(audit, attempt.now, reaudit=attempt.reaudits, unread=unread)
     job, ended = audit.job, attempt.ended
     created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
     modified_at = job.last_modified_at or job.ended_at or created_at
-    key, made = JobKey(job.arn or ended.ref.arn, created_at), document(audit)
-    run = run_summary(audit) if audit.usage is not None else None
-    if attempt.known is not None and (attempt.reaudits or unread):
-        stored = history.audit(key)
-        with reading("stored audit"):
-            if blind or (stored_use and stored is not None and same_figures(stored, made)):
-                run = attempt.known
-            made = amended(stored, made, blind=blind)
+    key = JobKey(job.arn or ended.ref.arn, created_at)
+    recorded_document, run = _beside_stored(audit, key, used, attempt)
     entry = Entry(
         key=key,
         # An end time from the event alone must not look newer than a later Describe answer.
         last_modified_at=created_at if audit.unauditable else modified_at,
-        document=made,
+        document=recorded_document,
         family_version=FAMILY_VERSION,
-        detail=None if blind else detail,
+        detail=None if used is not None and used.has_nothing_to_judge else detail,
         run=run,
         compared=compared,
         again=attempt.again or attempt.reaudits,
     )
     recorded = _write(entry, attempt, recheck=used is not None)
-    return Audited(recorded, key, made, audit, reaudited=attempt.reaudits)
+    return Audited(recorded, key, recorded_document, audit, reaudited=attempt.reaudits)
+
+
+def _beside_stored(
+    audit: Audit, key: JobKey, used: RunUsage | None, attempt: Attempt
+) -> tuple[AuditDocument, AuditSummary | None]:
+    """The document and the summary of the run to record: those of the audit, or what stays of the
+    stored ones, which a reaudit changes only with a figure.
+    """
+    made = document(audit)
+    run = run_summary(audit) if audit.usage is not None else None
+    unread = used is not None and used.unread is not None
+    if attempt.known is None or not (attempt.reaudits or unread):
+        return made, run
+    stored = attempt.deps.history.audit(key)
+    with reading("stored audit"):
+        keeps_figures = used is not None and used.has_nothing_to_judge
+        judged_by_stored = used is not None and used.stored is not None
+        is_same = judged_by_stored and stored is not None and same_figures(stored, made)
+        if keeps_figures or is_same:
+            run = attempt.known
+        return amended(stored, made, keeps_figures=keeps_figures), run
 
 
 def _write(entry: Entry, attempt: Attempt, *, recheck: bool) -> Recorded:
@@ -239,10 +252,10 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> Audited | Late
             return later
     children = []
     for head in heads:
-        document = history.audit(head.key)
-        if document is None:  # both are written at once
+        of_child = history.audit(head.key)
+        if of_child is None:  # both are written at once
             raise Unavailable(f"The audit of {head.job} could not be read: try again later.")
-        children.append(Child(document, head.final_metrics))
+        children.append(Child(of_child, head.final_metrics))
     with reading(f"audit of a {rollup.child}"):
         audit = audit_roll_up(job, children, deps.policy, deps.ruleset, now=now, launched=launched)
     done = _record(audit, attempt)
