@@ -9,13 +9,14 @@ from typing import Any
 from msgspec import Struct
 
 from local.functions import Step
+from sageaudit.adapters.channels.services import SERVICES
 from sageaudit.domain.audit.document import AuditDocument
 from tests.faults.calls import Call
 from tests.faults.expected import End, Expected
 from tests.faults.stories import Story, played, without_faults
 from tests.faults.world import REPEAT, Letter, World
 
-CHANNELS = ("slack", "sns", "teams")
+CHANNELS = tuple(sorted(SERVICES))
 FAILURES = ("AuditFailed", "NotDecided", "DeliveryFailed")
 COUNTED = (*FAILURES, "NotifyFailed", "NotifyUnknown", "SweepFailed")
 NEVER = ("Defects", "GivenUp", "JobsUnauditable", "RuleFailed")

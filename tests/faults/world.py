@@ -192,7 +192,9 @@ class World:
             return [post["blocks"][0]["text"]["text"] for post in self.slack.of(SLACK_HOST)]
         if channel == "teams":
             return [next(teams.shown(post)) for post in self.slack.of(TEAMS_HOST)]
-        return [json.loads(mail["Body"])["Subject"] for mail in self.aws.mails]
+        if channel == "sns":
+            return [json.loads(mail["Body"])["Subject"] for mail in self.aws.mails]
+        raise LookupError(f"say here what people see of a message on {channel}")
 
 
 def _text(attributes: Any, name: str) -> str | None:

@@ -18,6 +18,7 @@ from sageaudit.adapters.channels.channel import Connections, NoticeChannel
 from sageaudit.adapters.channels.services import SERVICES, checks, connected, https_post, writers
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.routes import ChannelChoice, Service
+from sageaudit.domain.token_shapes import redact
 from sageaudit.errors import Malformed
 from sageaudit.output.text.card import REPEAT
 from tests.fakes.cards import document_card
@@ -52,6 +53,23 @@ def test_every_channel_class_is_a_service() -> None:
     whole = {one for one in named if issubclass(one, NoticeChannel) and not isabstract(one)}
     assert whole == set(SERVICES.values()), "add it to SERVICES in adapters/channels/services.py"
     assert SERVICES.keys() == set(get_args(Service))
+
+
+@each_channel
+def test_what_a_channel_posts_can_be_read_by_people(channel: type[NoticeChannel]) -> None:
+    """`sageaudit notify` shows it: the headline first, or after the subject."""
+    card = document_card(document())
+    lines = [line for line in channel.shown(channel.write(card)) if line]
+    assert any("train-bert" in line for line in lines[:2])
+
+
+@each_channel
+def test_the_secret_of_a_channel_is_taken_out_of_logs_and_errors(
+    channel: type[NoticeChannel],
+) -> None:
+    """`_TOKEN` of domain/token_shapes.py knows the shape of each service's address."""
+    if channel.secret is not None:
+        assert redact(channel.secret.example).endswith("[redacted]")
 
 
 @each_channel

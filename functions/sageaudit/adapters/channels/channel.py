@@ -10,7 +10,7 @@ import json
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Protocol, Self
 
 from msgspec import Struct, field
@@ -122,6 +122,11 @@ class NoticeChannel(ABC):
 
         Works on every payload that `check` takes.
         """
+
+    @staticmethod
+    @abstractmethod
+    def shown(payload: Payload) -> Iterable[str]:
+        """The lines of a payload as they are read, for `sageaudit notify`."""
 
     @classmethod
     @abstractmethod

@@ -115,6 +115,7 @@ class SlackChannel(WebhookChannel):
     write = staticmethod(slack.message)
     check = staticmethod(slack.check)
     as_repeat = staticmethod(slack.as_repeat)
+    shown = staticmethod(slack.shown)
 
     @staticmethod
     def accepted(status: int, word: str) -> bool:
@@ -146,6 +147,7 @@ class TeamsChannel(WebhookChannel):
     write = staticmethod(teams.message)
     check = staticmethod(teams.check)
     as_repeat = staticmethod(teams.as_repeat)
+    shown = staticmethod(teams.shown)
 
     @staticmethod
     def accepted(status: int, word: str) -> bool:
@@ -234,6 +236,7 @@ class SnsChannel(NoticeChannel):
     write = staticmethod(plain.message)
     check = staticmethod(plain.check)
     as_repeat = staticmethod(plain.as_repeat)
+    shown = staticmethod(plain.shown)
 
     def __init__(self, client: Any, topic_arn: str) -> None:
         self._client = client

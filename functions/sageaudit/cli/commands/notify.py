@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,16 +22,16 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelChoice, Destination, Service
 from sageaudit.domain.policy.scope import DigestTimes
 from sageaudit.errors import BadUsage
-from sageaudit.output.text import teams
 from sageaudit.output.text.card import MessageCard, Payload
 from sageaudit.output.text.digest import digest_card
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.workflows.notify.run import Notification
 from sageaudit.workflows.preview import place_of, preview_digests, preview_message
 
-_FORMS: Mapping[str, Service] = {"slack": "slack", "email": "sns", "teams": "teams"}
+_FORMS: Mapping[str, Service] = {
+    "email" if service == "sns" else service: service for service in SERVICES
+}
 """What a message can be looked at as, also where the policy has no such channel."""
-_LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
 _EPILOG = """\b
 Examples:
   sageaudit notify --preview my-training-job
@@ -54,7 +53,7 @@ Examples:
 @click.option("--digest", is_flag=True, help="The weekly digest of the newest week that is over.")
 @click.option(
     "--channel",
-    metavar="NAME|slack|email|teams",
+    metavar="|".join(("NAME", *_FORMS)),
     default="slack",
     show_default=True,
     help="Channel of the policy to write for, or a service to see its form.",
@@ -125,9 +124,14 @@ def _say_why(notification: Notification, policy: Policy, channel: str) -> None:
 
 def _written(card: MessageCard, choice: ChannelChoice, policy: Policy, *, raw: bool) -> Payload:
     """What the channel would post, which is shown. Raises Malformed where it could not."""
-    payload = SERVICES[choice.service].write(card, policy.mentions)
-    SERVICES[choice.service].check(payload)
-    _show(payload, raw=raw)
+    service = SERVICES[choice.service]
+    payload = service.write(card, policy.mentions)
+    service.check(payload)
+    if raw:
+        echo_json(payload)
+    else:
+        lines = "\n".join(service.shown(payload)).strip()
+        click.echo("\n".join(map(terminal, lines.split("\n"))))
     return payload
 
 
@@ -177,21 +181,6 @@ def _opened(where: HistoryOptions, *, recorded: bool) -> Iterator[HistorySource]
     named = where.history is not None or where.table is not None
     with histories.in_memory("") if recorded and not named else where.open() as source:
         yield source
-
-
-def _show(payload: Payload, *, raw: bool) -> None:
-    """The texts of what is posted, with the words of its links."""
-    if raw:
-        echo_json(payload)
-        return
-    texts = [f"Subject: {payload['subject']}", ""] if "subject" in payload else []
-    texts += [
-        payload.get("message", ""),
-        *(one["text"]["text"] for one in payload.get("blocks", ())),
-        *(teams.shown(payload) if "attachments" in payload else ()),
-    ]
-    for line in "\n".join(texts).strip().split("\n"):
-        click.echo(terminal(_LINK.sub(r"\1", line)))
 
 
 def _send(

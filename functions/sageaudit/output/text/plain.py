@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from sageaudit.errors import Malformed
 from sageaudit.output.text.card import NOBODY, REPEAT, MessageCard, Payload, check_types
@@ -28,6 +28,11 @@ def check(payload: Payload) -> None:
     check_types(payload, {"subject": str, "message": str, "attributes": dict})
     if not all(_is_attribute(value) for value in payload["attributes"].values()):
         raise Malformed("payload", "has an attribute that SNS does not accept")
+
+
+def shown(payload: Payload) -> Iterator[str]:
+    """The lines of an e-mail, after its subject."""
+    yield from (f"Subject: {payload['subject']}", "", *payload["message"].split("\n"))
 
 
 def as_repeat(payload: Payload) -> Payload:

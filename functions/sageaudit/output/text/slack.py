@@ -8,7 +8,7 @@ for that owner.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sageaudit.errors import Malformed
@@ -37,6 +37,9 @@ _LINE = 1000
 Block = dict[str, Any]
 
 
+_LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
+
+
 def message(card: MessageCard, owner_ids: Mapping[str, str] = NOBODY) -> Payload:
     """The webhook's JSON for a card, within every limit of Slack.
 
@@ -61,6 +64,12 @@ def check(payload: Payload) -> None:
         raise Malformed("payload", "has a block that Slack does not accept") from error
     if not fits:
         raise Malformed("payload", "exceeds Slack's limits")
+
+
+def shown(payload: Payload) -> Iterator[str]:
+    """The lines of a message as they are read, with the words of its links."""
+    for block in payload["blocks"]:
+        yield from _LINK.sub(r"\1", block["text"]["text"]).split("\n")
 
 
 def as_repeat(payload: Payload) -> Payload:
