@@ -43,7 +43,9 @@ EXEMPT = {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}
         (trial(1, "5.10", "1.70"), "child of a tuning job"),
     ],
 )
-def test_what_never_has_a_message_is_named(audit: AuditDocument, reason: str | None) -> None:
+def test_no_message_is_ever_about_a_trial_or_a_job_that_could_not_be_audited(
+    audit: AuditDocument, reason: str | None
+) -> None:
     """Whatever its figures."""
     assert why_never(parse(audit)) == reason
 

@@ -36,7 +36,7 @@ def test_a_run_below_the_floor_of_a_cost_spike_ends_without_its_family(
 
 
 @pytest.mark.parametrize(("accepted_usd", "is_corrected"), [("411.00", False), ("410.99", True)])
-def test_a_figure_that_fell_by_what_is_accepted_now_stands_but_for_a_dollar(
+def test_a_correction_is_due_if_an_exemption_leaves_a_dollar_unexplained(
     accepted_usd: str, is_corrected: bool
 ) -> None:
     """The run wasted $412, and an exemption explains all of it but a dollar, or a cent more."""

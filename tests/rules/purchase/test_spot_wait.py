@@ -49,8 +49,8 @@ def test_a_wait_that_is_known_later_is_not_judged() -> None:
     assert verdict(SPOT | {WAIT: LATER}) == cannot_judge("not_known_yet")
 
 
-def test_the_wait_counts_the_run_too() -> None:
-    """Equal is enough."""
+def test_a_wait_as_long_as_the_runs_limit_of_an_hour_is_enough() -> None:
+    """The wait counts the run too."""
     assert verdict(SPOT | {WAIT: 3599}) == FOUND
     assert verdict(SPOT | {WAIT: 3600}) == CLEAR
     assert verdict(SPOT | {WAIT: 3601}) == CLEAR

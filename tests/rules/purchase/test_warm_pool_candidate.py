@@ -79,7 +79,7 @@ def test_a_pool_that_costs_less_than_the_pulls_that_it_spares_is_worth_a_trial()
     )
 
 
-def test_the_volumes_of_the_pools_cost_something_too() -> None:
+def test_a_spared_pull_also_spares_the_volumes_of_its_time() -> None:
     # 150 s less at $0.46 and, for 60 GB at $0.14 in May, 60 x 0.14 / 744 = $0.0113 an hour.
     assert verdict(run(volume_gb=30), earlier=before(60, 60, 60)) == finds(usd="0.019637")
 

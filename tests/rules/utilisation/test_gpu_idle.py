@@ -1,5 +1,7 @@
 from functools import partial
 
+import pytest
+
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
@@ -186,26 +188,17 @@ def test_processing_and_transform_jobs_are_judged_too() -> None:
     assert result == finds(paths=["TransformResources.InstanceType"])
 
 
-def test_one_percent_of_one_gpu_is_nothing_and_more_in_one_minute_is_not() -> None:
-    # Of all GPUs of a host together: CloudWatch gives their sum.
-    result = verdict(
-        ONE, lines(series(Metric.GPU, [0.0] * 59 + [1.0]), series(Metric.CPU, [200] * 60))
-    )
-    assert result == finds("…did nothing…")
-    result = verdict(
-        ONE, lines(series(Metric.GPU, [0.0] * 59 + [1.1]), series(Metric.CPU, [200] * 60))
-    )
-    assert result == finds(without="did nothing")
-    result = verdict(
-        ran(3600, "ml.g4dn.12xlarge"),
-        lines(series(Metric.GPU, [0.0] * 59 + [1.0]), series(Metric.CPU, [200] * 60)),
-    )
-    assert result == finds("…did nothing…")
-    result = verdict(
-        ran(3600, "ml.g4dn.12xlarge"),
-        lines(series(Metric.GPU, [0.0] * 59 + [1.1]), series(Metric.CPU, [200] * 60)),
-    )
-    assert result == finds(without="did nothing")
+@pytest.mark.parametrize("gpus", ["one GPU", "four GPUs"])
+def test_a_minute_at_one_percent_of_one_gpu_is_nothing(gpus: str) -> None:
+    """Of all GPUs of a host together: CloudWatch gives their sum."""
+    job = ONE if gpus == "one GPU" else ran(3600, "ml.g4dn.12xlarge")
+
+    def last_minute_at(percent: float) -> object:
+        gpu = series(Metric.GPU, [0.0] * 59 + [percent])
+        return verdict(job, lines(gpu, series(Metric.CPU, [200] * 60)))
+
+    assert last_minute_at(1.0) == finds("…did nothing…")
+    assert last_minute_at(1.1) == finds(without="did nothing")
 
 
 def test_it_is_one_story() -> None:

@@ -84,7 +84,7 @@ def test_a_correction_that_was_killed_at_any_step_is_sent_once() -> None:
 
 
 @pytest.mark.parametrize(("second", "messages"), [("6", {1}), ("5000", {1, 2})])
-def test_of_two_runs_at_once_one_is_notified_and_a_worse_one_too(
+def test_of_two_runs_at_once_the_second_has_a_message_only_if_it_is_worse(
     second: str, messages: set[int]
 ) -> None:
     """Another process decides about the second run at any step of the first one's."""
