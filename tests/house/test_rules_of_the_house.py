@@ -87,6 +87,19 @@ def test_every_test_says_the_behaviour_it_holds() -> None:
     assert not silent
 
 
+def test_no_value_of_the_package_is_a_dataclass() -> None:
+    """mypy takes `replace` of sageaudit/structs.py for that of dataclasses, so that it says nothing
+    if one is given to it: it then fails when it runs.
+    """
+    package = ROOT / "functions" / "sageaudit"
+    decorated = [
+        path.relative_to(package)
+        for path in package.rglob("*.py")
+        if re.search(r"^@dataclass\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert decorated == []
+
+
 def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").splitlines()

@@ -16,11 +16,11 @@ from sageaudit.cli import asking, options
 from sageaudit.cli.asking import HistoryOptions
 from sageaudit.cli.messages import say
 from sageaudit.cli.views.formats import with_progress
-from sageaudit.cli.views.scan import coverage_cost_line
+from sageaudit.cli.views.scan import coverage_cost_line, say_refusal
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage
-from sageaudit.exits import Exit, exit_of
+from sageaudit.exits import Exit
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body, job_title
@@ -113,9 +113,7 @@ def report(
                 session = opened.session or open_session(where.profile, None)
                 period = Period(contents.since, contents.until)
                 covered = billed.read_own(opened.history, session, period, account, _say_cost)
-                if covered.refusal is not None:
-                    say(f"the SageMaker bill is not known: {covered.refusal}")
-                    code = exit_of(covered.refusal)
+                code = say_refusal(covered)
                 contents = replace(contents, coverage=covered.coverage)
     _write(_page(contents), output, contents)
     return code

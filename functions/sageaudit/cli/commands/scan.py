@@ -22,7 +22,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage, NoHistory
-from sageaudit.exits import Exit, exit_of, gravest
+from sageaudit.exits import Exit, gravest
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.queries.window import DAY_FORMS, METRICS, window_of_days
 from sageaudit.workflows.scan import coverage as billed
@@ -213,9 +213,7 @@ def _show(
     covered = billed.Covered()
     if bill is not None:
         covered = billed.read(bill, run.history, run.places, run.asked.regions, period)
-        if covered.refusal is not None:
-            say(f"the SageMaker bill is not known: {covered.refusal}")
-            run.tally.codes.add(exit_of(covered.refusal))
+        run.tally.codes.add(view.say_refusal(covered))
     if printed.json:
         echo_json(
             {

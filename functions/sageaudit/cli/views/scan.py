@@ -16,10 +16,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
+from sageaudit.cli.messages import say
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.sweep import Period
+from sageaudit.exits import Exit, exit_of
 from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line, plain_table
 from sageaudit.output.text.amounts import TITLES, of_sums
 from sageaudit.output.text.headline import coverage_headline
@@ -273,6 +275,14 @@ def coverage_cost_line(asked: BilledAccounts) -> str:
     """What reading the bill costs, before it is read."""
     requests = counted(asked.least_requests, "Cost Explorer request")
     return f"--coverage takes {requests} or more at ${USD_PER_REQUEST} each: about {usd(asked.usd)}"
+
+
+def say_refusal(found: Covered) -> Exit:
+    """Says why the bill is not known, if it was refused, and returns the code of that."""
+    if found.refusal is None:
+        return Exit.DONE
+    say(f"the SageMaker bill is not known: {found.refusal}")
+    return exit_of(found.refusal)
 
 
 def coverage_document(found: Covered) -> dict[str, Any] | None:

@@ -37,7 +37,7 @@ class Setting(Struct, frozen=True):
     default: SettingValue = None
 
 
-def _of(processing: str, transform: str | None = None) -> dict[JobKind, str]:
+def _paths_by_kind(processing: str, transform: str | None = None) -> dict[JobKind, str]:
     """The paths of a setting by kind."""
     paths = {JobKind.PROCESSING: processing, JobKind.TRANSFORM: transform}
     return {kind: path for kind, path in paths.items() if path is not None}
@@ -45,24 +45,27 @@ def _of(processing: str, transform: str | None = None) -> dict[JobKind, str]:
 
 SETTINGS: Mapping[str, Setting] = {
     "EnableNetworkIsolation": Setting(
-        KeptAs.SWITCH, _of("NetworkConfig.EnableNetworkIsolation"), default=False
+        KeptAs.SWITCH, _paths_by_kind("NetworkConfig.EnableNetworkIsolation"), default=False
     ),
     "EnableInterContainerTrafficEncryption": Setting(
         KeptAs.SWITCH,
-        _of("NetworkConfig.EnableInterContainerTrafficEncryption"),
+        _paths_by_kind("NetworkConfig.EnableInterContainerTrafficEncryption"),
         default=False,
     ),
     "EnableManagedSpotTraining": Setting(KeptAs.SWITCH, default=False),
-    "VpcConfig": Setting(KeptAs.GIVEN, _of("NetworkConfig.VpcConfig")),
-    RUN_LIMIT: Setting(KeptAs.COUNT, _of(RUN_LIMIT), default=86_400),
+    "VpcConfig": Setting(KeptAs.GIVEN, _paths_by_kind("NetworkConfig.VpcConfig")),
+    RUN_LIMIT: Setting(KeptAs.COUNT, _paths_by_kind(RUN_LIMIT), default=86_400),
     "StoppingCondition.MaxWaitTimeInSeconds": Setting(KeptAs.COUNT),
-    "ResourceConfig.VolumeSizeInGB": Setting(KeptAs.COUNT, _of(f"{_CLUSTER}.VolumeSizeInGB")),
+    "ResourceConfig.VolumeSizeInGB": Setting(
+        KeptAs.COUNT, _paths_by_kind(f"{_CLUSTER}.VolumeSizeInGB")
+    ),
     "ResourceConfig.VolumeKmsKeyId": Setting(
-        KeptAs.GIVEN, _of(f"{_CLUSTER}.VolumeKmsKeyId", "TransformResources.VolumeKmsKeyId")
+        KeptAs.GIVEN,
+        _paths_by_kind(f"{_CLUSTER}.VolumeKmsKeyId", "TransformResources.VolumeKmsKeyId"),
     ),
     "ResourceConfig.KeepAlivePeriodInSeconds": Setting(KeptAs.COUNT),
     "OutputDataConfig.KmsKeyId": Setting(
-        KeptAs.GIVEN, _of("ProcessingOutputConfig.KmsKeyId", "TransformOutput.KmsKeyId")
+        KeptAs.GIVEN, _paths_by_kind("ProcessingOutputConfig.KmsKeyId", "TransformOutput.KmsKeyId")
     ),
     "OutputDataConfig.CompressionType": Setting(KeptAs.STATE),
     "AlgorithmSpecification.TrainingInputMode": Setting(KeptAs.STATE),

@@ -1,7 +1,6 @@
 """An instance type that a run is tried on, and what the family's runs took on those they tried.
 
-A candidate has its cost, or the reason for its refusal. Candidates are tuples, which are made in a
-third of a dataclass's time: each run makes dozens.
+A candidate has its cost, or the reason for its refusal.
 
 What the runs took replaces what is assumed of a move between two types, and says where to stop:
 after a step to a smaller type that made the runs dearer, no smaller one is a saving. Such a step is

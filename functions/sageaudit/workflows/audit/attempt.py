@@ -95,8 +95,8 @@ class Attempt(Struct, frozen=True):
     """One attempt to audit the run of `ended`, as of `now`.
 
     `waited`: how often this event has waited, by reason. `again`: the audit is recorded although
-    nothing about the run changed. `known`: the newest audit of the run; None with `again`, which so
-    is never one of the reaudits.
+    nothing about the run changed. `known`: the newest audit of the run; None with `again`, so that
+    such an attempt is no reaudit.
     """
 
     ended: JobEnded

@@ -162,8 +162,8 @@ def _record_run(
     detail = detail_of(answer, tags.tags, used.usage)
     if used.stored is not None:
         detail = replace(detail, series=used.stored.series, note=used.stored.note)
-    notes = (*attempt.deps.notes, *tags.notes, *filter(None, (detail.note,)))
-    notes = tuple(dict.fromkeys(notes))
+    unread = (*attempt.deps.notes, *tags.notes, *filter(None, (detail.note,)))
+    notes = tuple(dict.fromkeys(unread))
     audit = replace(audit, notes=(*audit.notes, *notes))
     complete = audit.job.finished and not used.late and not tags.late
     done = _record(
