@@ -27,7 +27,7 @@ from sageaudit.queries.by import by, since_of
 from sageaudit.queries.changes import SpendChange, changes
 from sageaudit.queries.columns import FILTERS, columns_of, question_of
 from sageaudit.queries.lists import Lists
-from sageaudit.queries.names import Wanted, find, named
+from sageaudit.queries.names import Wanted, find, resolve
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.total import Total
 from sageaudit.queries.window import window
@@ -258,8 +258,7 @@ class AuditHistory:
             words["rule"] = catalogue.name_of(words["rule"])
         span = window(since, until, _now(), with_today=with_today)
         question = question_of(span, word_of(Sort, sort, "sort"), words)
-        lists = Lists(self._source.history, question.window)
-        return lists, named(lists, question)
+        return resolve(self._source.history, question)
 
 
 Word = TypeVar("Word", bound=Enum)

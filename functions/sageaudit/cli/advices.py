@@ -19,7 +19,7 @@ from sageaudit.domain.audit.sums import Scope
 from sageaudit.output.text.money import Figure, together, usd
 from sageaudit.queries.advices import advices
 from sageaudit.queries.lists import Lists
-from sageaudit.queries.names import named
+from sageaudit.queries.names import resolve
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import window
 from sageaudit.structs import replace
@@ -44,9 +44,9 @@ class AdviceFilters(Struct, frozen=True):
 
     def advices(self, opened: HistorySource, now: datetime) -> list[Advice]:
         """Those that fit, what is counted first, the most dollars first. Raises BadUsage."""
-        asked = Question.of(window(self.since, None, now), account=self.account, family=self.family)
-        reader = Lists(opened.history, asked.window)
-        found = advices(reader, named(reader, asked), opened.decisions.decisions(), now)
+        window_of_runs = window(self.since, None, now)
+        question = Question.of(window_of_runs, account=self.account, family=self.family)
+        found = advices(*resolve(opened.history, question), opened.decisions.decisions(), now)
         return [one for one in found if self._fits(one)]
 
     def own_cost_usd(self, opened: HistorySource, now: datetime) -> Decimal | None:
@@ -60,12 +60,12 @@ class AdviceFilters(Struct, frozen=True):
         return OWN_MONTH_USD * count / MONTH_DAYS + OWN_JOB_USD * jobs
 
     def _fits(self, advice: Advice) -> bool:
-        asked = (
+        filters = (
             (self.owner, advice.owner),
             (self.account, advice.account),
             (self.region, advice.region),
         )
-        return all(wanted is None or wanted == value for wanted, value in asked)
+        return all(wanted is None or wanted == value for wanted, value in filters)
 
 
 FILTERS = options.together(

@@ -38,32 +38,6 @@ _OWN = (Sort.TOTAL, Sort.AVOIDABLE, Sort.LOST)
 """Amounts of a roll-up that its summary has of its training jobs."""
 NEVER_STARTED = "Never started"
 """The status of jobs that failed or were stopped before their start; no word of AWS."""
-OF_A_FINDING = frozenset(
-    {
-        "ended_at",
-        "job",
-        "arn",
-        "created_at",
-        "kind",
-        "account",
-        "region",
-        "family",
-        "owner",
-        "rollup",
-        "severity",
-        "estimated",
-        "rule",
-        "rule_id",
-        "confidence",
-        "bucket",
-        "saving_usd",
-        "saving_up_to_usd",
-        "saving_alone_usd",
-        "summary",
-        "fix",
-    }
-)
-"""The fields that a list of one rule knows without reading the audit's head."""
 
 
 class ReadCounts(Struct):

@@ -36,8 +36,17 @@ _COMPARED = 1_000
 _SEARCHED = 20_000
 """Among how many of the newest jobs a name that was cut is looked for."""
 _BACK = timedelta(days=365)
-_MOST_ARNS = 3
-"""ARNs that are listed where a name is ambiguous."""
+_MOST_NAMES = 3
+"""Names or ARNs that are listed if a name is ambiguous."""
+
+
+def resolve(history: History, question: Question) -> tuple[Lists, Question]:
+    """The lists of the question's window, and the question about the family that is meant.
+
+    Raises BadUsage as `named` does.
+    """
+    lists = Lists(history, question.window)
+    return lists, named(lists, question)
 
 
 def named(lists: Lists, question: Question) -> Question:
@@ -169,8 +178,7 @@ def find(history: History, wanted: Wanted) -> AuditSummary:
     runs = [run for run in history.runs(RunQuery.of_name(named.name)) if named.matches(run)]
     arns = list(dict.fromkeys(run.key.arn for run in runs))
     if len(arns) > 1:
-        listed = " and ".join(arns[:_MOST_ARNS]) + (" and others" if len(arns) > _MOST_ARNS else "")
-        raise AmbiguousName(f"{wanted.job} is several jobs, {listed}: give the ARN of one")
+        raise AmbiguousName(f"{wanted.job} is several jobs, {_some(arns)}: give the ARN of one")
     if runs:
         return runs[0]
     raise JobNotFound(f"no audit of {wanted.job} is in this history{_near(history, wanted)}")
@@ -180,11 +188,15 @@ def _cut(history: History, wanted: Wanted) -> Wanted:
     """The job whose name a list cut to this. Raises AmbiguousName if there are several."""
     names = {head.job for head in _newest(history, wanted) if is_cut(wanted.job, head.job)}
     if len(names) > 1:
-        listed = " and ".join(sorted(names)[:_MOST_ARNS]) + (
-            " and others" if len(names) > _MOST_ARNS else ""
-        )
-        raise AmbiguousName(f"{wanted.job} is cut from {listed}: give more of the name")
+        shown = _some(sorted(names))
+        raise AmbiguousName(f"{wanted.job} is cut from {shown}: give more of the name")
     return replace(wanted, job=names.pop()) if names else wanted
+
+
+def _some(names: Sequence[str]) -> str:
+    """`a and b and c and others`: the first names of what is ambiguous."""
+    others = " and others" if len(names) > _MOST_NAMES else ""
+    return " and ".join(names[:_MOST_NAMES]) + others
 
 
 def _near(history: History, wanted: Wanted) -> str:

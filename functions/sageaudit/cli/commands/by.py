@@ -20,8 +20,7 @@ from sageaudit.output.text.money import Figure, percent_change, usd
 from sageaudit.output.text.words import counted
 from sageaudit.queries import by as sums
 from sageaudit.queries.columns import columns_of
-from sageaudit.queries.lists import Lists
-from sageaudit.queries.names import named
+from sageaudit.queries.names import resolve
 from sageaudit.queries.question import AMOUNTS, COUNTS, Sort
 from sageaudit.queries.total import OF_RUNS, Total, together
 from sageaudit.queries.window import ONE_DAY, Length
@@ -87,8 +86,7 @@ def by(
     listing = lists.of_columns(names, order, median=question.family is not None)
     asked = {order.field, *(field.name for field in shown.of(listing))}
     with where.open() as opened:
-        reader = Lists(opened.history, question.window)
-        question = named(reader, question)
+        reader, question = resolve(opened.history, question)
         runs = not asked.isdisjoint(OF_RUNS)
         rows = sums.by(reader, question, names, today=now.date(), runs=runs)
         if not any(row.jobs or row.top_rule for row in rows):

@@ -17,8 +17,7 @@ from sageaudit.output.text.notes import advice_words
 from sageaudit.queries.changes import SpendChange, window_before
 from sageaudit.queries.changes import changes as changes_of
 from sageaudit.queries.columns import columns_of
-from sageaudit.queries.lists import Lists
-from sageaudit.queries.names import named
+from sageaudit.queries.names import resolve
 from sageaudit.queries.question import Question
 from sageaudit.structs import replace
 
@@ -75,8 +74,7 @@ def changes(
     listing = lists.of_changes(column, advice=advice)
     shown.of(listing)
     with where.open() as opened:
-        reader = Lists(opened.history, question.window)
-        question = named(reader, question)
+        reader, question = resolve(opened.history, question)
         rows = changes_of(reader, question, column, today=now.date())
         some = rows if every else rows[:limit]
         if advice:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
+from msgspec.structs import asdict
+from rich.console import Console
+from rich.text import Text
 
 from sageaudit.cli import options
 from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, OtherAccounts
 from sageaudit.cli.messages import say
-from sageaudit.cli.views import doctor as view
 from sageaudit.errors import BadUsage
 from sageaudit.exits import Exit, gravest
+from sageaudit.output.terminal.layout import plain_table
+from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.words import counted
 from sageaudit.workflows.doctor import permissions
+from sageaudit.workflows.doctor.checks import Check, CheckState
 from sageaudit.workflows.doctor.permissions import (
     COVERAGE,
     FROM_HISTORY,
@@ -27,6 +35,9 @@ from sageaudit.workflows.doctor.permissions import (
 )
 from sageaudit.workflows.doctor.run import DoctorScope, check_all
 
+_WORDS = {CheckState.OK: "ok", CheckState.FAILED: "failed", CheckState.NOT_CHECKED: "not checked"}
+_NAMED = 4
+_STYLES = {CheckState.OK: "green", CheckState.FAILED: "bold red", CheckState.NOT_CHECKED: "yellow"}
 _EPILOG = """\b
 Examples:
   sageaudit doctor
@@ -104,7 +115,7 @@ def doctor(
         members=members,
     )
     checks = [*check_all(checked, datetime.now(UTC), say)]
-    printed.show(checks, view.show, view.document)
+    printed.show(checks, _show, _document)
     return gravest(check.code for check in checks)
 
 
@@ -115,3 +126,50 @@ def _print_policy(asked: Sequence[str], where: permissions.PolicyScope) -> None:
             " policy allows that"
         )
     click.echo(json.dumps(permissions.policy(asked, where), indent=2))
+
+
+def _document(checks: Sequence[Check]) -> dict[str, Any]:
+    """The checks as JSON; `exit_code` is None for one that did not fail."""
+    rows = [
+        {
+            **{name: value for name, value in asdict(check).items() if name != "code"},
+            "exit_code": int(check.code) if check.state is CheckState.FAILED else None,
+        }
+        for check in checks
+    ]
+    counts = Counter(check.state for check in checks)
+    return {
+        "schema": 1,
+        "ok": not counts[CheckState.FAILED],
+        "counts": {state.value: counts[state] for state in CheckState},
+        "checks": rows,
+    }
+
+
+def _show(checks: Sequence[Check], console: Console) -> None:
+    """Prints the counts, then the state, the name and what was found, and what to do next.
+
+    Checks that found the same, as of many accounts, are one row each time: of those that failed,
+    each is named.
+    """
+    table = plain_table("", " ", unbroken={""})
+    table.show_header = False
+    alike: dict[tuple[CheckState, str, str | None], list[str]] = {}
+    for check in checks:
+        alike.setdefault((check.state, check.found, check.next), []).append(check.name)
+    for (state, what, advice), names in alike.items():
+        found = Text(f"{terminal(_names(names, state))}: {terminal(what)}")
+        if advice:
+            found.append(f"\n-> {terminal(advice)}", "dim")
+        table.add_row(Text(_WORDS[state], _STYLES[state]), found)
+    counts = Counter(check.state for check in checks)
+    parts = [f"{counts[state]} {_WORDS[state]}" for state in CheckState if counts[state]]
+    console.print(Text(f"{counted(len(checks), 'check')}: {', '.join(parts)}", "bold"))
+    console.print(table)
+
+
+def _names(names: Sequence[str], state: CheckState) -> str:
+    """All of them; of many that did not fail, some."""
+    if state is CheckState.FAILED or len(names) <= _NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[: _NAMED - 1])} and {len(names) - _NAMED + 1} more"

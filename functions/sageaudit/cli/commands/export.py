@@ -20,8 +20,8 @@ from sageaudit.errors import BadUsage
 from sageaudit.output.text.words import counted
 from sageaudit.queries import answer
 from sageaudit.queries.answer import ListRow
-from sageaudit.queries.lists import OF_A_FINDING, Lists
-from sageaudit.queries.names import named
+from sageaudit.queries.lists import Lists
+from sageaudit.queries.names import resolve
 from sageaudit.queries.question import Question
 from sageaudit.rules import catalogue
 
@@ -78,10 +78,9 @@ def export(
     of_findings = findings or question.rule is not None
     listing = lists.FINDINGS if of_findings else lists.AUDITS
     chosen = listing.chosen(form, fields)
-    heads = of_findings and not {field.name for field in chosen} <= OF_A_FINDING
+    heads = of_findings and not {field.name for field in chosen} <= {*lists.FINDINGS.exported}
     with where.open() as opened:
-        reader = Lists(opened.history, question.window)
-        question = named(reader, question)
+        reader, question = resolve(opened.history, question)
         every = findings and question.rule is None
         questions = _of_each_rule(reader, question) if every else [question]
         rows: Iterable[ListRow] = (

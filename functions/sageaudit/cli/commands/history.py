@@ -11,8 +11,7 @@ from sageaudit.cli.views import lists
 from sageaudit.cli.views.formats import ListLayout
 from sageaudit.queries import answer
 from sageaudit.queries.answer import AnswerPage
-from sageaudit.queries.lists import OF_A_FINDING, Lists
-from sageaudit.queries.names import named
+from sageaudit.queries.names import resolve
 from sageaudit.queries.question import AMOUNTS, TIMES, Question, Sort
 
 _EPILOG = """\b
@@ -47,10 +46,9 @@ def history(
     """
     question = filters.question(asking.now(), sort)
     listing = _listing(question)
-    heads = not {field.name for field in shown.of(listing)} <= OF_A_FINDING
+    heads = not {field.name for field in shown.of(listing)} <= {*lists.FINDINGS.exported}
     with where.open() as opened:
-        reader = Lists(opened.history, question.window)
-        question = named(reader, question)
+        reader, question = resolve(opened.history, question)
         found = AnswerPage((), more=False)
         if not every:
             found = answer.page(reader, question, limit, with_heads=heads)

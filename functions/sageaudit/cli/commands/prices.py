@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from decimal import Decimal
 from itertools import product
 from pathlib import Path
 
 import click
+from msgspec import Struct
 from msgspec.structs import asdict
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
 
 from sageaudit.adapters.aws.clients import known_regions
 from sageaudit.adapters.billing import cost_report
@@ -16,17 +22,21 @@ from sageaudit.adapters.files.local_files import write_text
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.views.prices import TypeRate, learnt_table, rows_of, table_of
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.prices.known_prices import OwnRates, RateBasis, merged, own_rates
+from sageaudit.domain.prices.market import PriceKind, Prices, Rate
+from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.domain.reconcile.learning import Learnt, NotLearnt
 from sageaudit.domain.reconcile.learning import learn as lessons
 from sageaudit.errors import BadUsage
 from sageaudit.exits import Exit
-from sageaudit.output.terminal.layout import console_for
-from sageaudit.output.text.money import usd
+from sageaudit.output.terminal.layout import console_for, plain_table, signed_percent
+from sageaudit.output.text.money import about, usd
+from sageaudit.output.text.money import rate as shown_rate
+from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
+from sageaudit.structs import replace
 
 COMPONENTS = {kind.value: kind.row.component for kind in BILLED_KINDS}
 _EPILOG = """\b
@@ -42,6 +52,24 @@ _LEARN_EPILOG = """\b
 Examples:
   sageaudit prices learn --cur 2026-10-1.csv.gz --cur 2026-10-2.csv.gz
   sageaudit prices learn --cur focus.parquet --amortised --to amortised-rates.json"""
+
+
+class TypeRate(Struct, frozen=True):
+    """One rate, as --output json prints it."""
+
+    type: str
+    region: str
+    component: str
+    usd_per_hour: Decimal
+    as_of: str
+    source: str
+    note: str | None
+    kind: PriceKind
+
+    @property
+    def is_estimate(self) -> bool:
+        """True for a rate that nobody has read."""
+        return self.kind == "estimate"
 
 
 @click.group(cls=options.DefaultGroup, epilog=_EPILOG)
@@ -68,7 +96,7 @@ def show(instance_type: str, region: str | None, component: str | None, output: 
     rows: list[TypeRate] = []
     for job_component, region_name in product(components, regions):
         book = sources.offline_book(region_name, job_component, None)
-        rows += rows_of(book, instance_type, region_name, job_component)
+        rows += _rows_of(book, instance_type, region_name, job_component)
     if not rows:
         kind = f"{component} " if component else ""
         where = f"in {region}" if region else "in any region"
@@ -77,7 +105,7 @@ def show(instance_type: str, region: str | None, component: str | None, output: 
     if output == "json":
         echo_json({"schema": 1, "rates": [asdict(row) for row in rows]})
     else:
-        console_for().print(table_of(rows))
+        console_for().print(_table_of(rows))
     return Exit.DONE
 
 
@@ -112,7 +140,7 @@ def learn(reports: tuple[Path, ...], account: str | None, amortised: bool, path:
     found = lessons(report, basis, ", ".join(path.name for path in reports))
     learnt = [one for one in found if isinstance(one, Learnt)]
     if learnt:
-        console_for().print(learnt_table(learnt))
+        console_for().print(_learnt_table(learnt))
     for one in found:
         if isinstance(one, NotLearnt):
             say(f"no rate for {one.name}: {one.why}")
@@ -143,3 +171,62 @@ def _check(instance_type: str, region: str | None) -> None:
         )
     if region is not None and region not in {*table, *known_regions()}:
         raise BadUsage(f"{region} is not a known AWS region")
+
+
+def _rows_of(
+    book: Prices, instance_type: str, region: str, component: Component
+) -> Iterator[TypeRate]:
+    """The rate of a type by one kind of job, if it is known or estimated."""
+    rate = book.hourly(region, component, instance_type)
+    if rate is not None:
+        yield TypeRate(
+            instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
+            _note(rate), rate.kind,
+        )  # fmt: skip
+
+
+def _note(rate: Rate) -> str | None:
+    """What to know of the rate: how it was estimated, and why the type may not be sold."""
+    noted = rate.unlisted is not None and rate.unlisted in (rate.note or "")
+    unlisted = None if noted else rate.unlisted
+    return " · ".join(filter(None, (rate.estimated, rate.note, unlisted))) or None
+
+
+def _table_of(rows: list[TypeRate]) -> Group:
+    """A table with one line for components of equal price; below it, the sources of the prices."""
+    table = plain_table("Region", "USD/hour", "As of", "For")
+    merged: dict[TypeRate, list[str]] = {}
+    for row in rows:
+        merged.setdefault(replace(row, component=""), []).append(row.component)
+    sources: dict[str, list[str]] = {}
+    for row, components in sorted(merged.items(), key=lambda pair: pair[0].region):
+        table.add_row(
+            row.region,
+            about(shown_rate(row.usd_per_hour), estimated=row.is_estimate),
+            row.as_of,
+            ", ".join(components),
+        )
+        source = " · ".join(filter(None, (row.source, row.note)))
+        sources.setdefault(source, []).append(row.region)
+    if len(sources) == 1:
+        return Group(table, *(Text(terminal(source), "dim") for source in sources))
+    lines = (f"{', '.join(dict.fromkeys(names))}: {source}" for source, names in sources.items())
+    return Group(table, *(Text(terminal(line), "dim") for line in lines))
+
+
+def _learnt_table(learnt: list[Learnt]) -> Table:
+    """A line for each rate, beside the list price."""
+    numbers, days = ("Own rate", "List", "Diff", "Used"), ("From", "To")
+    table = plain_table(
+        "Type", "Region", "For", *numbers, *days, right=numbers, unbroken=(*numbers, *days)
+    )
+    for one in learnt:
+        rate, listed = one.rate, one.list_usd
+        difference = None if listed is None else 100 * (rate.usd - listed) / listed
+        unit = "GB-mo" if rate.what == STORAGE else "h"
+        table.add_row(
+            *(rate.what, rate.region, rate.component.value),
+            *(shown_rate(rate.usd), shown_rate(listed), signed_percent(difference)),
+            *(f"{rate.quantity:,.2f} {unit}", str(rate.first), str(rate.last)),
+        )
+    return table

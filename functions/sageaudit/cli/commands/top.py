@@ -9,8 +9,7 @@ from sageaudit.cli.asking import Filters, HistoryOptions, Shown, filters
 from sageaudit.cli.views import lists
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
-from sageaudit.queries.lists import Lists
-from sageaudit.queries.names import named
+from sageaudit.queries.names import resolve
 from sageaudit.queries.question import Sort
 
 _EPILOG = """\b
@@ -39,8 +38,7 @@ def top(filters: Filters, sort: Sort, limit: int, where: HistoryOptions, shown: 
     listing = lists.by_amount(lists.TOP, question.sort)
     shown.of(listing)
     with where.open() as opened:
-        reader = Lists(opened.history, question.window)
-        question = named(reader, question)
+        reader, question = resolve(opened.history, question)
         page = answer.page(reader, question, limit, above_zero=True)
         days = asking.days_of(question.window)
         if not shown.write(page.rows, listing, asking.tail(reader.read), days):
