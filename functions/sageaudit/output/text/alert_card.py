@@ -14,11 +14,11 @@ from sageaudit.domain.alert.alert import AlertDecision
 from sageaudit.domain.alert.audit_figures import MessageAudit, for_chat, is_regression
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.bill_document import gaps
-from sageaudit.domain.audit.document import AuditDocument, JobDocument
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, Worth
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.output.text.amounts import idle_headline, of_document
+from sageaudit.output.text.amounts import Amounts, idle_headline, of_document
 from sageaudit.output.text.card import (
     CODE,
     FAMILY,
@@ -38,16 +38,13 @@ from sageaudit.output.text.links import HistoryPlace, links
 from sageaudit.output.text.money import NEAREST, Figure
 from sageaudit.output.text.reason import message_headline, other_steps_words, since_last_alert
 from sageaudit.output.text.untrusted import DOTS, middle, private
-from sageaudit.output.text.words import assignment, capitalised, counted
+from sageaudit.output.text.words import assignment, capitalised, counted, place_words
 
 _ASIDE = re.compile(r" \([^()]*\)")
 _OPEN = re.compile(r"<.*")
 _IN_ASIDE = re.compile(r"[:,;] [^()]*(?=\))")
-
-_ACCOUNT = 12
-_REGION = 20
 _REASON = 120
-"""Characters of an account, a region, and why a job could not be judged."""
+"""Characters of why a job could not be judged."""
 _FIXES = 3
 """Parameters that a card names."""
 _FEW_ROWS = 3
@@ -82,7 +79,7 @@ def card_of(audit: MessageAudit, decision: AlertDecision, place: HistoryPlace) -
             *([CardLine(steps, "Other steps")] if steps else []),
         ),
         owner=job["owner"],
-        place=_place(job),
+        place=place_words(job["account"], job["region"]),
         links=links(audit.document),
         rule=middle(top["rule"], FAMILY) if top else "",
         more=tuple(_more(job["name"], decision, place)),
@@ -226,13 +223,6 @@ def _step_name(family: str) -> Iterator[CardLine]:
         yield CardLine(short_name(family, with_group=False), "Step")
 
 
-def _place(job: JobDocument) -> str:
-    """`111122223333, us-east-1`."""
-    account, region = job["account"], job["region"]
-    known = middle(account, _ACCOUNT) if account else "account unknown"
-    return f"{known}, {middle(region, _REGION) if region else 'region unknown'}"
-
-
 def _more(name: str, decision: AlertDecision, place: HistoryPlace) -> Iterator[CardLine]:
     yield CardLine(place.command("show", name), "Numbers", code=True, spare=3)
     if decision.advice and not decision.spike:
@@ -251,9 +241,10 @@ def job_line(audit: MessageAudit, children: int | None = None) -> MessageCard:
     if document["unauditable"] is not None:
         step = _reason(document["unauditable"])
         return MessageCard(f"{subject}: could not be audited", step, attributes=attributes)
-    words = [*_children(audit, children), _cost_words(audit)]
+    found = of_document(document)
+    words = [*_children(audit, children), _cost_words(audit, found.spend)]
     step = _line_step(audit)
-    words += [*_waste(audit)] or ([] if step else [_nothing(document)])
+    words += [*_waste(audit, found)] or ([] if step else [_nothing(document)])
     return MessageCard(f"{subject}: {', '.join(words)}", step, attributes=attributes)
 
 
@@ -263,16 +254,15 @@ def _children(audit: MessageAudit, number: int | None) -> Iterator[str]:
         yield counted(number, "trial" if rollup.is_search else rollup.child)
 
 
-def _cost_words(audit: MessageAudit) -> str:
+def _cost_words(audit: MessageAudit, spend: Figure) -> str:
     if audit.bill["basis"] == "prepaid":
         return "prepaid capacity"
-    spend = of_document(audit.document).spend
     return "cost unknown" if spend.usd is None else str(spend)
 
 
-def _waste(audit: MessageAudit) -> Iterator[str]:
+def _waste(audit: MessageAudit, found: Amounts) -> Iterator[str]:
     """What was avoidable, lost, worth a trial or idle; nothing for what is none of these."""
-    found, bill = of_document(audit.document), audit.bill
+    bill = audit.bill
     for figure, word in ((found.avoidable, "avoidable"), (found.lost, "lost")):
         if figure.most:
             all_of_it = figure.usd == bill["total_usd"] and not gaps(bill)

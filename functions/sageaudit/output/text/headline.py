@@ -12,7 +12,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.output.text.amounts import doubts_of, of_document, of_sums, spend_of
+from sageaudit.output.text.amounts import Amounts, doubts_of, of_document, of_sums, spend_of
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.money import Figure, share, usd
 from sageaudit.output.text.words import counted
@@ -33,26 +33,27 @@ def headline(document: AuditDocument) -> str:
     A sum of 0 is "none was found" only where all was judged and nothing is worth a trial. What may
     be lost or avoidable beyond what is certain is "up to".
     """
+    found = of_document(document)
     if still_runs(document):
-        return _so_far(document)
+        return _so_far(document, found.spend)
     avoidable, lost = document["avoidable_usd"], document["lost_usd"]
     certain = (avoidable or _ZERO) + (lost or _ZERO)
     perhaps = (document["lost_up_to_usd"] or _ZERO) - (lost or _ZERO)
     if not certain and perhaps > 0:
-        part = _part(document, perhaps)
+        part = _part(document, found.spend, perhaps)
         return f"{'' if part.startswith('all of ') else 'up to '}{part} may be lost"
     if not certain:
-        return _no_money(document)
+        return _no_money(document, found)
     word = "avoidable or lost" if avoidable and lost else "lost" if lost else "avoidable"
     upper = Figure(perhaps, estimated=bool(document["bill"]["estimated"]))
     more = f", and up to {upper} more was lost" if perhaps > 0 else ""
     rest = "; the rest was not judged" if document["judged"] == Judged.NO else ""
-    return f"{_part(document, certain)} was {word}{more}{rest}"
+    return f"{_part(document, found.spend, certain)} was {word}{more}{rest}"
 
 
-def _part(document: AuditDocument, amount: Decimal) -> str:
+def _part(document: AuditDocument, spend: Figure, amount: Decimal) -> str:
     """`$0.51 of $0.66 (77%)`, `all of $0.66`, or the amount alone where the cost is not known."""
-    bill, spend = document["bill"], of_document(document).spend
+    bill = document["bill"]
     some = Figure(amount, estimated=bool(bill["estimated"]))
     if not bill["total_usd"]:
         return str(some)
@@ -62,14 +63,14 @@ def _part(document: AuditDocument, amount: Decimal) -> str:
     return f"{some} of {spend}{percent}"
 
 
-def _no_money(document: AuditDocument) -> str:
-    bill, spend = document["bill"], of_document(document).spend
+def _no_money(document: AuditDocument, found: Amounts) -> str:
+    bill, spend = document["bill"], found.spend
     prepaid, known = bill["basis"] == "prepaid", bill["total_usd"] is not None
     if bill["total_usd"] == 0 and not prepaid:
         return "it cost nothing"
     cost = f"it cost {spend}" if known else "its cost is not known"
     cost = "its capacity is prepaid" if prepaid else cost
-    trial = _worth_a_trial(document)
+    trial = _worth_a_trial(document, found.possible)
     worth = f"; {trial} is worth a trial" if trial else ""
     if document["judged"] == Judged.NO:
         return f"{cost}, and what was avoidable could not be judged{worth}"
@@ -80,16 +81,16 @@ def _no_money(document: AuditDocument) -> str:
     if prepaid:
         return f"{cost}, so no dollars were avoidable"
     whole = spend if known else "the cost"
-    found = f"none of {whole} was found avoidable"
+    words = f"none of {whole} was found avoidable"
     if trial:
-        found = f"{cost}{', of which' if known else ', and'} {trial} is worth a trial"
+        words = f"{cost}{', of which' if known else ', and'} {trial} is worth a trial"
     if accepted := _exempt(document):
-        found = f"{accepted} of {whole} was avoidable, and is exempt"
+        words = f"{accepted} of {whole} was avoidable, and is exempt"
     partly = document["judged"] == Judged.PARTLY
-    return f"{found}, but not all of it could be judged" if partly else found
+    return f"{words}, but not all of it could be judged" if partly else words
 
 
-def _worth_a_trial(document: AuditDocument) -> Figure | None:
+def _worth_a_trial(document: AuditDocument, possible: Figure) -> Figure | None:
     """`about $160`, `up to $160.00`: the possible sum, or the largest range that counts nothing."""
     ends = [
         saving(finding)
@@ -98,7 +99,7 @@ def _worth_a_trial(document: AuditDocument) -> Figure | None:
         and stands(finding)
         and finding["saving_usd"] == 0
     ]
-    ends.append(of_document(document).possible)
+    ends.append(possible)
     largest = max(ends, key=lambda end: end.most or _ZERO)
     return largest if (largest.most or _ZERO) >= _CENT else None
 
@@ -114,7 +115,7 @@ def _exempt(document: AuditDocument) -> str | None:
     return usd(largest) if largest else None
 
 
-def _so_far(document: AuditDocument) -> str:
+def _so_far(document: AuditDocument, spend: Figure) -> str:
     bill = document["bill"]
     if bill["basis"] == "prepaid":
         return "it still runs, on prepaid capacity"
@@ -122,7 +123,7 @@ def _so_far(document: AuditDocument) -> str:
         return "it still waits for its instances, and cost nothing so far"
     if bill["total_usd"] is None:
         return "it still runs"
-    return f"it still runs, and cost {of_document(document).spend} so far"
+    return f"it still runs, and cost {spend} so far"
 
 
 def still_runs(document: AuditDocument) -> bool:

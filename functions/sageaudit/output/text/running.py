@@ -22,13 +22,11 @@ from sageaudit.output.text.card import CardLine, MessageCard, fitted, text_attri
 from sageaudit.output.text.links import LinkedRun, links_of
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import middle, terminal
-from sageaudit.output.text.words import counted
+from sageaudit.output.text.words import ACCOUNT, counted, place_words
 
 RUNNING_ROWS = 20
 """A screen and a half of a phone: the commands are not cut."""
 _NAME = 30
-_ACCOUNT = 12
-_REGION = 20
 _TWO_HOURS_S = 7200
 _BEFORE = timedelta(minutes=30)
 """Of the log, before the job did nothing: `aws logs tail` takes a moment of ISO 8601."""
@@ -41,7 +39,6 @@ def running_card(
     """The card: its first line is that of the first kind. `state`: what was kept before it."""
     (first, *others), job = kinds, running.job
     over = first is RunningKind.AT_WORK
-    account = middle(job.account, _ACCOUNT) if job.account else "account unknown"
     card = MessageCard(
         headline=f"{_who(running)} {_HEADLINES[first](running, state)}",
         step=_cost_meanwhile(running, state) if over else _costs(running),
@@ -54,7 +51,7 @@ def running_card(
             *([CardLine(_WAITS, "Caveat", spare=2)] if first is RunningKind.IDLE else []),
         ),
         owner=running.owner,
-        place=f"{account}, {middle(job.region, _REGION) if job.region else 'region unknown'}",
+        place=place_words(job.account, job.region),
         links=links_of(_linked(job)),
         rule=next(iter(RULES[first]), ""),
         attributes=text_attributes(
@@ -88,7 +85,7 @@ def _commands(running: RunningJob, *, idle: bool) -> Iterator[CardLine]:
         look = f"{tail} --since {begin} --region {region}"
         yield CardLine(look, "Look first", code=True, spare=3)
     stop = f"aws sagemaker stop-{word}-job --{word}-job-name {name} --region {region}"
-    where = f", in account {middle(job.account, _ACCOUNT)}" if job.account else ""
+    where = f", in account {middle(job.account, ACCOUNT)}" if job.account else ""
     yield CardLine(stop, f"Stop it{where}", code=True)
 
 

@@ -12,6 +12,7 @@ from sageaudit.domain.bill.bill import Basis
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.output.text.money import rate, usd
+from sageaudit.output.text.untrusted import middle
 
 PURCHASE = {
     "on_demand": "on demand",
@@ -50,6 +51,9 @@ _SECONDS = {"s": 1, "min": 60, "minutes": 60, "h": 3600, "hours": 3600}
 _NAMES = "GPU GPUs CPU CPUs vCPU vCPUs EBS S3 IO FSx EFS P95"
 _SPELLED = {word.lower(): word for word in _NAMES.split()}
 
+ACCOUNT = 12
+_REGION = 20
+"""Characters of an account and of a region."""
 NO_OWNER = "(no owner)"
 NO_TYPE = "several or unknown"
 """The owner and the instance type of jobs without one, in every view."""
@@ -87,6 +91,12 @@ def time_of(iso: str | None) -> datetime | None:
 def capitalised(text: str) -> str:
     """The text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
+
+
+def place_words(account: str | None, region: str | None) -> str:
+    """`111122223333, us-east-1`, each cut to its longest form."""
+    known = middle(account, ACCOUNT) if account else "account unknown"
+    return f"{known}, {middle(region, _REGION) if region else 'region unknown'}"
 
 
 def label(key: str) -> str:
