@@ -16,7 +16,7 @@ from sageaudit.cli.views.formats import Field, ListLayout
 from sageaudit.domain.advice.advice import MEASURED, NOT_COMPARABLE, WITHDRAWN, Advice, State
 from sageaudit.domain.advice.totals import LOOK_BACK_DAYS, MONTH_DAYS, OWN_JOB_USD, OWN_MONTH_USD
 from sageaudit.domain.audit.sums import Scope
-from sageaudit.output.text.money import Figure, together, usd
+from sageaudit.output.text.money import Figure, together
 from sageaudit.queries.advices import advices
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import resolve
@@ -31,11 +31,11 @@ _ZERO = Decimal(0)
 class AdviceFilters(Struct, frozen=True):
     """Which advices to list. `since`: by the runs from then on."""
 
-    since: str
-    family: str | None
-    owner: str | None
-    account: str | None
-    region: str | None
+    since: str = SINCE
+    family: str | None = None
+    owner: str | None = None
+    account: str | None = None
+    region: str | None = None
 
     @property
     def days(self) -> str:
@@ -96,15 +96,6 @@ def _total(advice: Advice) -> Figure:
     return together(map(Figure, advice.amounts))
 
 
-def _cell(figure_of: Callable[[Advice], Figure]) -> Callable[[Advice], str]:
-    """A figure as text."""
-
-    def cell(row: Advice) -> str:
-        return str(figure_of(row))
-
-    return cell
-
-
 def _reason(advice: Advice) -> str | None:
     return advice.decision.reason if advice.decision else advice.exempt
 
@@ -126,6 +117,10 @@ def _compared(name: str) -> Callable[[Advice], Any]:
 
 _predicted = _compared("all_predicted_usd")
 _measured = _compared("all_saved_usd")
+
+
+def _claimed(advice: Advice) -> Figure:
+    return Figure(_measured(advice), absent="-")
 
 
 def _outcome(advice: Advice) -> str | None:
@@ -150,9 +145,9 @@ _FIELDS = (
     Field("change", least=20, get=change_of),
     Field("severity"),
     Field("worth"),
-    Field("amount", "usd", "A run", _cell(_run)),
-    Field("month", "usd", "30 days", _cell(_month), get=lambda row: _month(row).usd),
-    Field("total", "usd", "So far", _cell(_total), get=lambda row: _total(row).usd),
+    Field("amount", "usd", "A run", _run),
+    Field("month", "usd", "30 days", _month, get=lambda row: _month(row).usd),
+    Field("total", "usd", "So far", _total, get=lambda row: _total(row).usd),
     Field("runs", "count"),
     Field("times", "count"),
     Field("first_at", "time", "First (UTC)"),
@@ -164,7 +159,7 @@ _FIELDS = (
     Field("before_usd", "usd", "Before", get=_compared("before_usd")),
     Field("after_usd", "usd", "After", get=_compared("after_usd")),
     Field("predicted_usd", "usd", "Predicted", get=_predicted),
-    Field("measured_usd", "usd", "Measured", lambda row: _claimed(_measured(row)), get=_measured),
+    Field("measured_usd", "usd", "Measured", _claimed, get=_measured),
     Field("evidence", least=20, sentence=True, get=_compared("evidence")),
 )
 ADVICES = ListLayout(
@@ -204,13 +199,6 @@ def outcomes_of(found: Sequence[Advice]) -> list[Advice]:
             for part in reversed(advice.ended)
         )
     return rows
-
-
-EVERY = AdviceFilters(SINCE, None, None, None, None)
-
-
-def _claimed(amount: Decimal | None) -> str:
-    return "-" if amount is None else usd(amount)
 
 
 class SavingSums(Struct, frozen=True):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -17,19 +17,13 @@ from sageaudit.cli.views import formats
 from sageaudit.cli.views.formats import Field, ListLayout, Tail
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.nearest import did_you_mean
+from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import console_for
+from sageaudit.queries.columns import FILTERS, Column, question_of
 from sageaudit.queries.lists import Lists, ReadCounts
 from sageaudit.queries.names import unmatched
 from sageaudit.queries.question import AMOUNTS, Question, Sort
-from sageaudit.queries.window import FORMS, Window
-
-if TYPE_CHECKING:
-    from sageaudit.rules.card import Rule
-from collections.abc import Mapping
-
-from sageaudit.errors import BadUsage
-from sageaudit.queries.columns import FILTERS, Column, question_of
-from sageaudit.queries.window import window
+from sageaudit.queries.window import FORMS, Window, window
 
 OUTPUT = click.option(
     "--output",
@@ -151,13 +145,6 @@ def rule_named(text: str) -> str:
     return catalogue.name_of(text)
 
 
-def _rules() -> tuple[Rule, ...]:
-    """All rules, whose modules few questions to a history need."""
-    from sageaudit.rules import catalogue  # noqa: PLC0415
-
-    return catalogue.load()
-
-
 def tail(read: ReadCounts, *, more: bool = False) -> Tail:
     """What follows the rows in JSON; `more`: there are others."""
     return lambda: {"more": more, "read": {"rows": read.rows, "sums": read.sums}}
@@ -170,13 +157,20 @@ def days_of(window: Window) -> str:
 
 def say_nothing_found(lists: Lists, question: Question) -> None:
     """Says that no row fits, and which filter is the reason."""
-    known = [] if question.rule is None else [rule.name.name for rule in _rules()]
-    if question.rule is not None and question.rule not in known:
-        perhaps = did_you_mean(question.rule, known) or ":"
-        hint = f"there is no rule {question.rule}{perhaps} `sageaudit rules` lists them all"
-    else:
-        hint = unmatched(lists, question, option)
+    hint = _no_such_rule(question.rule) or unmatched(lists, question, option)
     say(f"no audit of {question.window.words} fits; {hint}")
+
+
+def _no_such_rule(name: str | None) -> str:
+    """What to say of a name that no rule has; empty of a rule's, and of none."""
+    if name is None:
+        return ""
+    from sageaudit.rules import catalogue  # noqa: PLC0415 - few questions are of a rule
+
+    known = [rule.name.name for rule in catalogue.load()]
+    perhaps = did_you_mean(name, known) or ":"
+    hint = f"there is no rule {name}{perhaps} `sageaudit rules` lists them all"
+    return "" if name in known else hint
 
 
 def say_rollups(kinds: Collection[str]) -> None:

@@ -27,6 +27,7 @@ Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 T = TypeVar("T")
 _FILE = click.Path(path_type=Path)
+_RECORDED = "Recorded job: a Describe* response as the AWS CLI prints it, or a recording."
 _HISTORIES = frozenset({"history", "table"})
 """The arguments that name a history."""
 ROWS = click.IntRange(1, 1_000_000)
@@ -138,14 +139,13 @@ RECORDINGS = click.option(
     "recordings",
     multiple=True,
     type=_FILE,
-    help="Recorded job: a Describe* response as the AWS CLI prints it, or a recording."
-    " May be repeated.",
+    help=f"{_RECORDED} May be repeated.",
 )
 RECORDING = click.option(
     "--recording",
     "path",
     type=_FILE,
-    help="Recorded job: a Describe* response as the AWS CLI prints it, or a recording.",
+    help=_RECORDED,
 )
 POLICY = click.option(
     "--policy",

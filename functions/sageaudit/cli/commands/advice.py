@@ -93,7 +93,7 @@ def _decide(verb: Verb) -> None:
             name, verb, (by or getpass.getuser())[:_LONGEST], now, last, (reason or "")[:_LONGEST]
         )
         with where.open() as opened:
-            known = _known(advices.EVERY.advices(opened, now), name)
+            known = _known(AdviceFilters().advices(opened, now), name)
             opened.decisions.decide(made)
         until_when = f" until {last}" if last else ""
         change = f"{advices.change_of(known)} in {known.family}"

@@ -8,7 +8,7 @@ import click
 
 from sageaudit.adapters.history.opened import HistorySource
 from sageaudit.cli import asking
-from sageaudit.cli.advices import SINCE, AdviceFilters
+from sageaudit.cli.advices import AdviceFilters
 from sageaudit.cli.asking import Filters, HistoryOptions, Shown, filters
 from sageaudit.cli.messages import say
 from sageaudit.cli.views import lists
@@ -90,5 +90,5 @@ def changes(
 
 def _advised(opened: HistorySource, row: SpendChange, question: Question, now: datetime) -> str:
     """What a family was advised in the last 180 days."""
-    asked = AdviceFilters(SINCE, row.name, None, question.account, question.region)
-    return advice_words(asked.advices(opened, now))
+    of_family = AdviceFilters(family=row.name, account=question.account, region=question.region)
+    return advice_words(of_family.advices(opened, now))

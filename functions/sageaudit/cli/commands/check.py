@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -126,22 +125,18 @@ def checked_file(checks: Checks, path: str) -> CheckedFile:
         raise BadUsage(f"{name}: {request_file.TOO_DEEP}") from error
 
 
-@contextmanager
 def _history(
     history: Path | None, table: str | None, profile: str | None, region: str | None
-) -> Iterator[HistorySource | None]:
+) -> AbstractContextManager[HistorySource | None]:
     """The history that is named; without a name the user's own file, if it can be read."""
     try:
-        source = open_history(history, table, profile, region, warn=say)
+        return open_history(history, table, profile, region, warn=say)
     except HistoryFileError as error:
         if history is not None:
             raise
         if not isinstance(error, NoHistory):
             say(f"{error}; the history is not asked")
-        yield None
-        return
-    with source:
-        yield source
+        return nullcontext()
 
 
 def _region(name: str | None) -> str | None:

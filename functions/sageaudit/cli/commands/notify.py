@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -98,7 +97,7 @@ def notify(
             if send:
                 _send(payload, channel, choice, to, where)
         return
-    with _opened(where, recorded=path is not None) as source:
+    with _open(where, recorded=path is not None) as source:
         notification = preview_message(source, policy, asking.now(), recording=path, job=job)
     alert, line = notification.alert, notification.line
     shown = line if alert is None or (line and channel in line.to.channels) else alert
@@ -175,12 +174,10 @@ def _goes_to(to: Destination, policy: Policy, channel: str) -> str:
     return f"{said}; not to {channel}" if left_out else said
 
 
-@contextmanager
-def _opened(where: HistoryOptions, *, recorded: bool) -> Iterator[HistorySource]:
+def _open(where: HistoryOptions, *, recorded: bool) -> HistorySource:
     """The history that was named; for a recording, none."""
     named = where.history is not None or where.table is not None
-    with histories.in_memory("") if recorded and not named else where.open() as source:
-        yield source
+    return histories.in_memory("") if recorded and not named else where.open()
 
 
 def _send(

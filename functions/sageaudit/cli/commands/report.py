@@ -86,9 +86,9 @@ def report(
     written from a history, or from the --recording of one job; AWS is asked nothing else, but for
     --coverage.
     """
-    named = [_written(name) for name in _OF_A_HISTORY if _given(context, name)]
-    if path and named:
-        what = ", ".join(named)
+    given = [name for name in _OF_A_HISTORY if _given(context, name)]
+    if path and given:
+        what = ", ".join("JOB" if name == "job" else asking.option(name) for name in given)
         raise BadUsage(f"--recording is all that the report is about: leave out {what}")
     if _given(context, "policy") and not path:
         raise BadUsage("--policy judges a --recording: the audits of a history stay as is")
@@ -121,10 +121,6 @@ def report(
 
 def _say_cost(asked: billed.BilledAccounts) -> None:
     say(coverage_cost_line(asked))
-
-
-def _written(name: str) -> str:
-    return "JOB" if name == "job" else f"--{name.replace('_', '-')}"
 
 
 def _given(context: click.Context, name: str) -> bool:

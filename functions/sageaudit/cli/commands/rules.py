@@ -10,7 +10,6 @@ import click
 from msgspec.structs import asdict
 from rich.console import Console
 from rich.markdown import Markdown
-from rich.table import Table
 
 from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json
@@ -48,16 +47,9 @@ def rules(name: str | None, printed: Printed) -> None:
     NAME is a rule's name or id; its page has the thresholds, the saving and the sources. What each
     rule found in a history is for `sageaudit by rule`.
     """
-    _list(name, printed.output, console_for(no_color=printed.no_color))
-
-
-def _list(name: str | None, output: str, console: Console) -> None:
     known = catalogue.load()
     if name is None:
-        if output == "json":
-            echo_json({"schema": 1, "rules": [rule_document(rule) for rule in known]})
-        else:
-            console.print(_table(known))
+        printed.show(known, _show, _document)
         return
     asked = name.lower().replace("_", "-")
     wanted = next((r for r in known if asked in {r.name.name, r.name.id.lower()}), None)
@@ -65,21 +57,25 @@ def _list(name: str | None, output: str, console: Console) -> None:
         perhaps = did_you_mean(asked, [rule.name.name for rule in known]) or ";"
         raise BadUsage(f"there is no rule {name}{perhaps} `sageaudit rules` lists them all")
     text = page(wanted)
-    if output == "json":
+    console = console_for(no_color=printed.no_color)
+    if printed.json:
         echo_json({"schema": 1, "rule": {**rule_document(wanted), "page": text}})
-        return
-    if console.is_terminal:
+    elif console.is_terminal:
         console.print(Markdown(text))
     else:
         click.echo(text, nl=False)
 
 
-def _table(known: tuple[Rule, ...]) -> Table:
+def _document(known: tuple[Rule, ...]) -> dict[str, Any]:
+    return {"schema": 1, "rules": [rule_document(rule) for rule in known]}
+
+
+def _show(known: tuple[Rule, ...], console: Console) -> None:
     table = plain_table("Id", "Rule", "Finds", "Jobs", unbroken=("Id", "Rule"))
     for rule in known:
         kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
         table.add_row(rule.name.id, rule.name.name, rule.title, kinds)
-    return table
+    console.print(table)
 
 
 SCOPES: dict[type[Any], str] = {
