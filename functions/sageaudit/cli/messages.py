@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import unicodedata
 from collections.abc import Callable
 from typing import TypeVar
@@ -24,6 +25,11 @@ _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cn", "Zl", "Zp"})
 def say(text: str) -> None:
     """Prints one message to stderr, without control characters."""
     click.echo(f"sageaudit: {terminal(text)}", err=True)
+
+
+def may_ask() -> bool:
+    """Whether somebody is there to answer a question."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def echo_json(value: object) -> None:

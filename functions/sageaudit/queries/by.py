@@ -22,13 +22,7 @@ from sageaudit.queries import answer
 from sageaudit.queries.columns import FILTERS, SUMMED, Column, fitting, no_column
 from sageaudit.queries.lists import Lists, audited_days, first_covered, listed
 from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.total import (
-    JobPart,
-    Total,
-    of_runs,
-    ranked,
-    with_shares,
-)
+from sageaudit.queries.total import JobPart, Total, of_runs, ranked, with_shares
 from sageaudit.queries.window import ONE_DAY, Length, days_between, window_of
 from sageaudit.structs import replace
 

@@ -15,8 +15,7 @@ from sageaudit.adapters.aws.pace import Pace, Stopped, Threads
 from sageaudit.adapters.history.opened import open_history
 from sageaudit.cli import options
 from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, Interruption, OtherAccounts, list_live
-from sageaudit.cli.messages import say
-from sageaudit.cli.views.scan import may_ask
+from sageaudit.cli.messages import may_ask, say
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.sweep import Listed, Period, in_order

@@ -14,9 +14,8 @@ from rich.text import Text
 from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.history.codec import moment_text
 from sageaudit.cli import options
-from sageaudit.cli.messages import echo_json, say
+from sageaudit.cli.messages import echo_json, may_ask, say
 from sageaudit.cli.views.formats import moment
-from sageaudit.cli.views.scan import may_ask
 from sageaudit.errors import AwsError, BadUsage
 from sageaudit.exits import Exit, exit_of
 from sageaudit.output.terminal.layout import console_for, plain_table

@@ -15,8 +15,8 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.cli import asking, options
 from sageaudit.cli.asking import HistoryOptions
 from sageaudit.cli.messages import say
+from sageaudit.cli.views import coverage as coverage_view
 from sageaudit.cli.views.formats import with_progress
-from sageaudit.cli.views.scan import coverage_cost_line, say_refusal
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage
@@ -113,14 +113,14 @@ def report(
                 session = opened.session or open_session(where.profile, None)
                 period = Period(contents.since, contents.until)
                 covered = billed.read_own(opened.history, session, period, account, _say_cost)
-                code = say_refusal(covered)
+                code = coverage_view.say_refusal(covered)
                 contents = replace(contents, coverage=covered.coverage)
     _write(_page(contents), output, contents)
     return code
 
 
 def _say_cost(asked: billed.BilledAccounts) -> None:
-    say(coverage_cost_line(asked))
+    say(coverage_view.cost_line(asked))
 
 
 def _given(context: click.Context, name: str) -> bool:

@@ -15,7 +15,8 @@ from sageaudit.adapters.aws.pace import Pace, Stopped, Threads
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
 from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, Interruption, OtherAccounts, list_live
-from sageaudit.cli.messages import echo_json, say
+from sageaudit.cli.messages import echo_json, may_ask, say
+from sageaudit.cli.views import coverage as coverage_view
 from sageaudit.cli.views import ranking as ranking_view
 from sageaudit.cli.views import scan as view
 from sageaudit.domain.job.kinds import JobKind
@@ -26,10 +27,7 @@ from sageaudit.exits import Exit, gravest
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.queries.window import DAY_FORMS, METRICS, window_of_days
 from sageaudit.workflows.scan import coverage as billed
-from sageaudit.workflows.scan.accounts import (
-    THREADS,
-    scanned_regions,
-)
+from sageaudit.workflows.scan.accounts import THREADS, scanned_regions
 from sageaudit.workflows.scan.lanes import Result
 from sageaudit.workflows.scan.run import ScanRun, ScanScope
 from sageaudit.workflows.scan.tally import ScanCost, scan_cost
@@ -146,14 +144,14 @@ def scan(
         cost, bill = scan_cost([] if recordings else run.to_audit()), None
         if coverage:
             bill = billed.billed(session, home, names)
-            say(view.coverage_cost_line(bill))
+            say(coverage_view.cost_line(bill))
         if dry_run:
             _show_plan(run, cost, printed)
             return run.tally.exit
         if not recordings:
             say(view.listed_line(run.lanes, cost))
             say(view.cost_line(cost))
-        if cost.usd + (bill.usd if bill else 0) > _ASK_ABOVE_USD and not yes and view.may_ask():
+        if cost.usd + (bill.usd if bill else 0) > _ASK_ABOVE_USD and not yes and may_ask():
             with interruption.question():
                 click.confirm("Scan?", abort=True, err=True)
         with view.progress(run.tally, run.jobs, say) as draw:
@@ -213,20 +211,20 @@ def _show(
     covered = billed.Covered()
     if bill is not None:
         covered = billed.read(bill, run.history, run.places, run.asked.regions, period)
-        run.tally.codes.add(view.say_refusal(covered))
+        run.tally.codes.add(coverage_view.say_refusal(covered))
     if printed.json:
         echo_json(
             {
                 "schema": 1,
                 "scan": view.document(run.tally, run.lanes, run.left, metrics),
-                "coverage": view.coverage_document(covered),
+                "coverage": coverage_view.document(covered),
                 "ranking": ranking_view.document(ranked),
                 "accounts": view.accounts_document(statuses),
             }
         )
         return
     console = console_for(no_color=printed.no_color)
-    view.show_coverage(covered, console)
+    coverage_view.show(covered, console)
     ranking_view.show(ranked, console)
     view.show_accounts(statuses, console)
     view.show(run.tally, run.left, metrics, console)

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from msgspec import Struct
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from sageaudit.domain.audit.finding_document import FixDocument
@@ -17,6 +16,7 @@ from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.request.forecast import Basis
+from sageaudit.output.terminal.layout import SEVERITY_STYLES, indented
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import GUIDES_TITLE, NO_GUIDES, assignment, counted
@@ -24,8 +24,6 @@ from sageaudit.workflows.check.document import CheckedFile
 
 _NAME = 60
 _UNKNOWN_SHOWN = 5
-_STYLES = ("dim", "cyan", "bold yellow", "bold red")
-"""By `Severity.rank`, the least severe first."""
 Role = Literal["file", "job", "text", "finding", "detail", "fix", "address"]
 
 
@@ -120,7 +118,7 @@ def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
         "finding",
         f"{row['rule']} ({card}{place}){dollars}",
         lead=f"{severity.upper()}  ",
-        lead_style="dim" if aside else _STYLES[Severity(severity).rank],
+        lead_style="dim" if aside else SEVERITY_STYLES[Severity(severity).rank],
     )
     yield CheckLine("detail", row["summary"])
     if aside:
@@ -238,8 +236,7 @@ def show(document: CheckedFile, console: Console) -> None:
                 margin = Text(" " * _WHOLE[line.role])
                 console.print(margin.append_text(text), soft_wrap=True)
             else:
-                indent = (0, 0, 0, _INDENTS[line.role])
-                console.print(Padding(text, indent, expand=False))
+                console.print(indented(text, _INDENTS[line.role]))
 
 
 def github(document: CheckedFile) -> str:

@@ -15,7 +15,14 @@ from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.audit.ranking import FamilyFix, RankedFamily, RankedName, RankedNames, Ranking
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line, plain_table
+from sageaudit.output.terminal.layout import (
+    FittedColumn,
+    fitted,
+    heading,
+    indented,
+    line,
+    plain_table,
+)
 from sageaudit.output.text.amounts import TITLES, of_rule, of_sums
 from sageaudit.output.text.finding import parts_of
 from sageaudit.output.text.headline import account_headline, judged_words, part_of_judged
@@ -176,17 +183,13 @@ def _fix_lines(
     of_run = f"{finding.rule}, {finding.dollars or 'no dollars counted'} in "
     room = max(console.width - len(of_run) - _INDENT, _SHORTEST)
     yield Text(f"{number}. {name}", "bold")
-    yield _indented(Text(f"{of_run}{middle(terminal(fix.job), room)}", "dim"))
+    yield indented(Text(f"{of_run}{middle(terminal(fix.job), room)}", "dim"), _INDENT)
     changes = [terminal(assignment(part)) for _, way in finding.ways[:1] for part in way]
     changes = changes or [terminal(finding.summary)]
     for change in changes[:_FIX_LINES]:
-        yield _indented(Text(change))
+        yield indented(Text(change), _INDENT)
     if len(changes) > _FIX_LINES:
-        yield _indented(Text(f"+{len(changes) - _FIX_LINES} more", "dim"))
-
-
-def _indented(words: Text) -> Padding:
-    return Padding(words, (0, 0, 0, _INDENT), expand=False)
+        yield indented(Text(f"+{len(changes) - _FIX_LINES} more", "dim"), _INDENT)
 
 
 def _show_rules(ranking: Ranking, console: Console) -> None:

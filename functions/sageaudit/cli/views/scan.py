@@ -1,8 +1,7 @@
-"""A scan on the terminal and as JSON: its plan, progress, jobs, accounts and the bill."""
+"""A scan on the terminal and as JSON: its plan, progress, jobs and accounts."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -10,25 +9,18 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
-from msgspec.structs import asdict
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
-from sageaudit.cli.messages import say
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.sweep import Period
-from sageaudit.exits import Exit, exit_of
 from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line, plain_table
 from sageaudit.output.text.amounts import TITLES, of_sums
-from sageaudit.output.text.headline import coverage_headline
-from sageaudit.output.text.money import Figure, usd
-from sageaudit.output.text.untrusted import middle, terminal
+from sageaudit.output.text.money import Figure
+from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
-from sageaudit.workflows.scan.coverage import BilledAccounts, Covered
 from sageaudit.workflows.scan.lanes import Lane, Result
 from sageaudit.workflows.scan.tally import AccountStatus, ScanCost, ScanTally, usd_of
 
@@ -53,13 +45,6 @@ _COLUMNS = (
     FittedColumn("status", "Status", False, 0),
 )
 _DROPPED = ("name", "lost", "avoidable")
-_SHOWN = 10
-_NAME = 44
-_WHOLE = 100
-_NOTE = (
-    "Bill: Cost Explorer's unblended cost of usage, before credits, Savings Plans and taxes;"
-    " it may be 24 hours late. Audited: list prices of the jobs that ended in these days."
-)
 
 
 def listing_line(regions: Sequence[str], period: Period) -> str:
@@ -221,11 +206,6 @@ def _counts(reasons: Counter[str]) -> list[dict[str, object]]:
     return [{"reason": reason, "jobs": count} for reason, count in reasons.most_common()]
 
 
-def may_ask() -> bool:
-    """Whether somebody is there to answer a question."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
 def accounts_document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]:
     """One object for each account; empty where one account was scanned by itself."""
     return [
@@ -269,72 +249,3 @@ def _account_figures(status: AccountStatus) -> tuple[str, ...]:
     if status.error is not None and not sums.jobs:
         return "-", "-", "-", "-"
     return f"{sums.jobs:,}", *map(str, of_sums(sums)[:3])
-
-
-def coverage_cost_line(asked: BilledAccounts) -> str:
-    """What reading the bill costs, before it is read."""
-    requests = counted(asked.least_requests, "Cost Explorer request")
-    return f"--coverage takes {requests} or more at ${USD_PER_REQUEST} each: about {usd(asked.usd)}"
-
-
-def say_refusal(found: Covered) -> Exit:
-    """Says why the bill is not known, if it was refused, and returns the code of that."""
-    if found.refusal is None:
-        return Exit.DONE
-    say(f"the SageMaker bill is not known: {found.refusal}")
-    return exit_of(found.refusal)
-
-
-def coverage_document(found: Covered) -> dict[str, Any] | None:
-    """The coverage as JSON; None where no bill was read."""
-    covered = found.coverage
-    if covered is None:
-        return None
-    return {
-        "since": covered.since.isoformat(),
-        "until": covered.until.isoformat(),
-        "bill_usd": covered.bill_usd,
-        "audited_usd": covered.audited_usd,
-        "audited_percent": covered.percent,
-        "jobs": [asdict(row) for row in covered.jobs],
-        "outside": [asdict(row) for row in covered.outside],
-        "accounts": [asdict(row) for row in covered.accounts],
-        "requests": found.requests,
-        "requests_usd": found.requests * USD_PER_REQUEST,
-    }
-
-
-def show_coverage(found: Covered, console: Console) -> None:
-    """Prints the headline, then what is audited and what is outside, by usage type."""
-    covered = found.coverage
-    if covered is None:
-        return
-    line(console, coverage_headline(covered), "bold")
-    if covered.percent is not None and covered.percent > _WHOLE:
-        line(
-            console,
-            "More than the bill: its last day is not complete, or the dollars of jobs that began"
-            " before these days are in the bill of earlier days.",
-        )
-    if covered.jobs or covered.outside:
-        _show_table(list(_rows(covered)), console)
-    line(console, _NOTE, "dim")
-    console.print()
-
-
-def _show_table(rows: Sequence[tuple[str, str, str]], console: Console) -> None:
-    money = ("Bill", "Audited")
-    table = plain_table("Usage", *money, right=money, unbroken=money)
-    for name, *amounts in rows:
-        table.add_row(middle(terminal(name), _NAME), *amounts)
-    console.print(table)
-
-
-def _rows(covered: Coverage) -> Iterator[tuple[str, str, str]]:
-    """The largest; --output json has all of them."""
-    for row in covered.jobs[:_SHOWN]:
-        yield row.usage, usd(row.bill_usd), usd(row.audited_usd)
-    for outside in covered.outside[:_SHOWN]:
-        yield outside.name, usd(outside.usd), "not audited"
-    if more := len(covered.jobs[_SHOWN:]) + len(covered.outside[_SHOWN:]):
-        yield f"+{more} more: --output json", "", ""

@@ -19,7 +19,7 @@ from sageaudit.output.text.amounts import Amounts, doubts_of, of_head, of_sums
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.untrusted import middle
-from sageaudit.output.text.words import NO_OWNER, PURCHASE, counted
+from sageaudit.output.text.words import NO_OWNER, NO_TYPE, PURCHASE, counted
 
 _NAME = 90
 _MILLION = 1_000_000
@@ -100,7 +100,7 @@ def tag_value(value: str | None) -> str:
 
 def type_name(name: str | None) -> str:
     """An instance type, or that there is not one."""
-    return name or "several or unknown"
+    return name or NO_TYPE
 
 
 COLUMNS = (
@@ -109,7 +109,7 @@ COLUMNS = (
     TableColumn("Avoidable", figure=lambda found: found.avoidable, first=True),
     TableColumn("Lost", figure=lambda found: found.lost, first=True),
     TableColumn("Findings", lambda head: ", ".join(_rules(head)) or "-", first=True, wide=True),
-    TableColumn("Instance type", lambda head: type_name(_of_type(head)), first=True),
+    TableColumn("Instance type", lambda head: type_name(head.instance_type), first=True),
     TableColumn("Owner", lambda head: owner_name(head.owner), first=True),
     TableColumn("Ended (UTC)", lambda head: f"{head.ended_at:%Y-%m-%d %H:%M}", first=True),
     TableColumn("Possible", figure=lambda found: found.possible),
@@ -131,10 +131,6 @@ COLUMNS = (
     TableColumn("Region", lambda head: head.region, varies=True),
 )
 """First what one decides by. A new field of a job's row is one row here."""
-
-
-def _of_type(head: AuditSummary) -> str | None:
-    return head.instance_type
 
 
 def job_table(report: AccountReport) -> Child:

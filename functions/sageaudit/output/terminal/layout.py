@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +21,8 @@ from rich.text import Text
 from sageaudit.output.text.untrusted import DOTS, middle, terminal
 from sageaudit.structs import replace
 
+SEVERITY_STYLES = ("dim", "cyan", "bold yellow", "bold red")
+"""By `Severity.rank`, the least severe first."""
 _GAP = 2
 _LEAST = 10
 _LINE_ENDS = re.compile(r" +$", re.MULTILINE)
@@ -51,7 +53,12 @@ def console_for(*, no_color: bool = False) -> Console:
 def line(console: Console, text: str, style: str = "", *, indent: int = 0) -> None:
     """Prints a text of a document."""
     words = Text(terminal(text), style)
-    console.print(Padding(words, (0, 0, 0, indent), expand=False) if indent else words)
+    console.print(indented(words, indent) if indent else words)
+
+
+def indented(part: RenderableType, columns: int) -> Padding:
+    """The text or table with this margin on its left."""
+    return Padding(part, (0, 0, 0, columns), expand=False)
 
 
 def heading(console: Console, text: str) -> None:

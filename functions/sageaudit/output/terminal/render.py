@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -17,7 +16,7 @@ from sageaudit.domain.audit.finding_document import FixDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.job.job import duration
-from sageaudit.output.terminal.layout import heading, line, plain_table
+from sageaudit.output.terminal.layout import SEVERITY_STYLES, heading, indented, line, plain_table
 from sageaudit.output.text import notes
 from sageaudit.output.text.amounts import IDLE_LABEL, idle_sentence, of_document
 from sageaudit.output.text.finding import FindingParts, findings_of
@@ -30,8 +29,6 @@ from sageaudit.structs import replace
 
 _REASONS = "--output json shows why"
 _STATUS_STYLES = {"Completed": "green", "Failed": "bold red", "Stopped": "yellow"}
-_STYLES = ("dim", "cyan", "bold yellow", "bold red")
-"""By `Severity.rank`, the least severe first."""
 _PHASES = 24
 _CHILDREN = 20
 _BAR = {"narrow": 12, "wide": 32}
@@ -103,7 +100,7 @@ def _unjudged(document: AuditDocument, console: Console) -> None:
 def _part(console: Console, title: str, part: RenderableType | None) -> None:
     if part is not None:
         heading(console, title)
-        console.print(Padding(part, (0, 0, 0, 2), expand=False))
+        console.print(indented(part, 2))
 
 
 def _phases(document: AuditDocument, console: Console) -> Group | None:
@@ -237,24 +234,24 @@ def _findings(document: AuditDocument, console: Console) -> None:
     if repeated:
         if findings:
             console.print()
-        console.print(_block(Text(terminal(repeated), "dim"), 2))
+        console.print(indented(Text(terminal(repeated), "dim"), 2))
 
 
 def show_finding(finding: FindingParts, console: Console) -> None:
     """Prints one; of a finding that is set aside no more than the summary and the reason."""
-    style = "dim" if finding.set_aside else _STYLES[Severity(finding.severity).rank]
+    style = "dim" if finding.set_aside else SEVERITY_STYLES[Severity(finding.severity).rank]
     dollars = f"  {finding.dollars}" if finding.dollars else ""
     card = terminal(f"x{dollars}  {finding.rule} ({finding.id}, {finding.confidence})")[1:]
-    console.print(_block(Text.assemble((finding.severity.upper(), style), card), 2))
-    console.print(_block(Text(terminal(finding.summary)), 4))
+    console.print(indented(Text.assemble((finding.severity.upper(), style), card), 2))
+    console.print(indented(Text(terminal(finding.summary)), 4))
     if finding.set_aside:
-        console.print(_block(Text(terminal(finding.set_aside), "dim"), 4))
+        console.print(indented(Text(terminal(finding.set_aside), "dim"), 4))
         return
     if finding.caveat:
         caveat = Text.assemble(("Caveat: ", "yellow"), terminal(finding.caveat))
-        console.print(_block(caveat, 4))
+        console.print(indented(caveat, 4))
     for title, way in finding.ways:
-        console.print(_block(Text(terminal(title), "bold"), 4))
+        console.print(indented(Text(terminal(title), "bold"), 4))
         for fix in way:
             _show_fix(fix, console)
 
@@ -265,10 +262,6 @@ def _show_fix(fix: FixDocument, console: Console) -> None:
         "      ", (terminal(assignment(fix)), "green"), (f"  # {terminal(before(fix))}", "dim")
     )
     console.print(pasted, soft_wrap=True)
-
-
-def _block(text: Text, indent: int) -> Padding:
-    return Padding(text, (0, 0, 0, indent), expand=False)
 
 
 def show_code(document: AuditDocument, console: Console, dialect: Dialect) -> None:
