@@ -17,7 +17,7 @@ from sageaudit.domain.advice.advice import MEASURED, NOT_COMPARABLE, WITHDRAWN, 
 from sageaudit.domain.advice.totals import LOOK_BACK_DAYS, MONTH_DAYS, OWN_JOB_USD, OWN_MONTH_USD
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.output.text.money import Figure, together
-from sageaudit.queries.advices import advices
+from sageaudit.queries.answer import advices
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import resolve
 from sageaudit.queries.question import Question

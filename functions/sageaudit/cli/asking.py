@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from msgspec import Struct
+from rich.console import Console
 
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
@@ -19,6 +20,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.text.words import counted
 from sageaudit.queries.columns import FILTERS, Column, question_of
 from sageaudit.queries.lists import Lists, ReadCounts
 from sageaudit.queries.names import unmatched
@@ -47,6 +49,9 @@ SORT_AMOUNTS = click.option(
     show_default=True,
     help="Order by these dollars, the most first; waste is avoidable plus lost.",
 )
+_EVERY = 100
+"""Rows after which the progress is shown again."""
+T = TypeVar("T")
 _REPEATED = "tag"
 """The filter that may be given several times: a job has several tags."""
 
@@ -193,6 +198,19 @@ def show_some(
     shown.write(rows, listing, tail(read, more=more), above)
     if more:
         say(f"{len(rows):,} of {len(every):,} rows: --all prints all of them")
+
+
+def with_progress(rows: Iterable[T], word: str, doing: str) -> Iterator[T]:
+    """The rows; stderr shows how many of them came so far, as `reading: 1,200 audits`."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield from rows
+        return
+    with console.status(f"{doing} ...") as status:
+        for number, row in enumerate(rows, 1):
+            yield row
+            if number % _EVERY == 0:
+                status.update(f"{doing}: {counted(number, word)}")
 
 
 class Filters(Struct, frozen=True):

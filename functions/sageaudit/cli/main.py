@@ -5,12 +5,12 @@ SAGEAUDIT_DEBUG=1 shows the stack trace of an unexpected failure.
 
 from __future__ import annotations
 
-import ast
 import codecs
 import io
 import json
 import os
 import pkgutil
+import re
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -105,13 +105,9 @@ def _names() -> list[str]:
 def _summary(command: str) -> str:
     """The first line of the command's docstring, read from its source."""
     name = _module_name(command)
-    source = pkgutil.get_data(command_modules.__name__, f"{name}.py") or b""
-    function = next(
-        node
-        for node in ast.parse(source).body
-        if isinstance(node, ast.FunctionDef) and node.name == name
-    )
-    return (ast.get_docstring(function) or "").partition("\n")[0]
+    source = (pkgutil.get_data(command_modules.__name__, f"{name}.py") or b"").decode()
+    found = re.search(rf'^def {name}\(.*?"""(.*?)(?:"""|\n)', source, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
 
 
 def _module_name(command: str) -> str:

@@ -1,9 +1,12 @@
-"""Answers a question with rows: from the list with the fewest rows to read, or by rank."""
+"""Answers a question: with rows, from the list with the fewest to read or by rank, or with advices.
+
+Advices are made of the runs of families, which are read one family after the other.
+"""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import islice, takewhile
@@ -11,6 +14,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from sageaudit.domain.advice.advice import Advice, Decision, advices_of, dearest_first
 from sageaudit.domain.audit.record import RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
@@ -23,6 +27,8 @@ from sageaudit.structs import replace
 _LARGEST_PAGE = 1_000
 ListRow = AuditSummary | RuleFinding
 """The latter in lists of one rule."""
+Advised = tuple[AuditSummary, list[Advice]]
+"""The newest run of a family, and the family's advices."""
 Row = TypeVar("Row", AuditSummary, RuleFinding, ListRow)
 _Rank = tuple[Decimal, tuple[datetime, str]]
 
@@ -196,3 +202,38 @@ def _of_cell(lists: Lists, question: Question, cell: _Cell) -> Iterator[AuditSum
     else:
         heads = day.family(cell.account, cell.region, cell.family, before)
     return takewhile(lambda head: head.ended_at >= begin, heads)
+
+
+def by_family(
+    lists: Lists,
+    question: Question,
+    decisions: Sequence[Decision],
+    now: datetime,
+    *,
+    most_runs: int | None = None,
+) -> Iterator[Advised]:
+    """The families of the question's account, region and family.
+
+    `most_runs`: of a family, the newest; None for all of the window.
+    """
+    rows = lists.sums(
+        Scope.FAMILY, account=question.account, region=question.region, name=question.family
+    )
+    for account, region, family in sorted({(row.account, row.region, row.name) for row in rows}):
+        of_family = lists.family(account, region, family or "", lists.window.until)
+        if runs := [*islice(of_family, most_runs)]:
+            yield listed(runs[0]), advices_of(runs, decisions, now)
+
+
+def of_question(found: Iterator[Advised] | list[Advised], question: Question) -> Iterator[Advice]:
+    """The advices of the families whose newest run fits."""
+    fits = fitting(question)
+    return (one for newest, advices in found if fits(newest) for one in advices)
+
+
+def advices(
+    lists: Lists, question: Question, decisions: Sequence[Decision], now: datetime
+) -> list[Advice]:
+    """Those of a question, what counts first, the most dollars first."""
+    found = by_family(lists, question, decisions, now)
+    return dearest_first(of_question(found, question), now)

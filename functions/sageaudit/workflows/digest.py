@@ -33,7 +33,7 @@ from sageaudit.output.text.card import NOBODY, Notice, Writer, to_body
 from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
 from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace, Link
 from sageaudit.ports import Decisions, DigestLedger, History, ReportStore
-from sageaudit.queries.advices import by_family, of_question
+from sageaudit.queries.answer import by_family, of_question
 from sageaudit.queries.by import sums_of
 from sageaudit.queries.changes import changed_families, changes, covers_before, window_before
 from sageaudit.queries.columns import SUMMED

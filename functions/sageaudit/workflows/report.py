@@ -38,7 +38,7 @@ from sageaudit.output.html.contents import (
 )
 from sageaudit.output.html.job_table import tag_title
 from sageaudit.ports import History
-from sageaudit.queries.advices import by_family
+from sageaudit.queries.answer import by_family
 from sageaudit.queries.changes import changed_families, changes, covers_before, window_before
 from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists, heads_of_period, place

@@ -12,7 +12,7 @@ from rich.text import Text
 from sageaudit.cli import asking, options
 from sageaudit.cli.asking import Filters, HistoryOptions, Shown, filters
 from sageaudit.cli.messages import say
-from sageaudit.cli.views import lists
+from sageaudit.cli.views import cells, lists
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.text.amounts import NO_AMOUNTS
 from sageaudit.output.text.headline import judged_figure, judged_jobs
@@ -109,7 +109,7 @@ def by(
 def _all_together(rows: Sequence[Total], *, cut: bool) -> Iterator[str]:
     """The sums of all rows of a list that is cut, and how much of the spend was judged."""
     found = together(rows)
-    figures = lists.amounts_of(found)
+    figures = cells.amounts_of(found)
     if cut:
         yield (
             f"all {len(rows):,} rows: {counted(found.jobs, 'job')}, {figures.spend} spent,"
@@ -166,15 +166,15 @@ def _newest(rows: Sequence[Total], today: date) -> Total:
 
 def _news(row: Total, length: Length) -> Iterator[str]:
     """`2026-W46: $840.10 spent, 16% less than the week before`, and the same of the waste."""
-    figures = lists.amounts_of(row)
+    figures = cells.amounts_of(row)
     so_far = "" if row.over else " so far"
     before = f"the {length.value} before" if row.over else "in as many days before"
     spent = f"{row.period}{so_far}: {figures.spend} spent"
-    then = lists.amounts_of(row.before) if row.before else NO_AMOUNTS
+    then = cells.amounts_of(row.before) if row.before else NO_AMOUNTS
     yield _compared(spent, figures.spend, then.spend, before)
     yield _compared(f"{figures.waste} avoidable or lost", figures.waste, then.waste, before)
     if row.projected_usd:
-        yield f"at this rate {lists.projected(row)} spent by {row.last_day}"
+        yield f"at this rate {cells.projected(row)} spent by {row.last_day}"
 
 
 def _compared(said: str, now: Figure, then: Figure, before: str) -> str:

@@ -11,7 +11,6 @@ import click
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import asking
 from sageaudit.cli.messages import say
-from sageaudit.cli.views.formats import with_progress
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
 from sageaudit.workflows.example import run as example_history
@@ -55,7 +54,7 @@ def demo(path: Path | None) -> None:
     last_day = asking.now().date() - timedelta(days=1)
     with histories.open_history(path, None, None, None, create=True, warn=say) as opened:
         audits = example_history.record_example(opened.history, last_day)
-        count = sum(1 for _ in with_progress(audits, "made-up job", "auditing"))
+        count = sum(1 for _ in asking.with_progress(audits, "made-up job", "auditing"))
     click.echo(
         f"The example company is made up: {counted(count, 'audit')} of its jobs, the last of"
         f" {last_day}.\nWritten to {terminal(str(path))}\n\nAsk it:"

@@ -14,7 +14,7 @@ from sageaudit.cli import asking
 from sageaudit.cli.asking import Filters, HistoryOptions, filters
 from sageaudit.cli.messages import say
 from sageaudit.cli.views import formats, lists
-from sageaudit.cli.views.formats import Field, with_progress
+from sageaudit.cli.views.formats import Field
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.words import counted
@@ -89,7 +89,7 @@ def export(
         rows, listing = formats.with_tags(rows, listing)
         chosen = listing.chosen(form, fields)
         if path != _STDOUT:
-            rows = with_progress(rows, "row", "writing")
+            rows = asking.with_progress(rows, "row", "writing")
         count = _write(rows, chosen, form, path)
     say(f"{counted(count, 'row')} written to {'stdout' if path == _STDOUT else path}")
 

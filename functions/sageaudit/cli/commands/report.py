@@ -16,7 +16,6 @@ from sageaudit.cli import asking, options
 from sageaudit.cli.asking import HistoryOptions
 from sageaudit.cli.messages import say
 from sageaudit.cli.views import coverage as coverage_view
-from sageaudit.cli.views.formats import with_progress
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage
@@ -102,7 +101,7 @@ def report(
         days = window_of_days(since, until, asking.now())
         with where.open() as opened:
             decisions = opened.decisions.decisions()
-            source = ReportSource(opened.history, packaged.types(), with_progress)
+            source = ReportSource(opened.history, packaged.types(), asking.with_progress)
             if job is not None:
                 contents = report_of_job(source, find(opened.history, Wanted(job, account=account)))
             else:

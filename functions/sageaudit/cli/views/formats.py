@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from operator import attrgetter
 from types import NoneType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import click
 from msgspec import Struct
@@ -32,7 +32,6 @@ from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import FittedColumn, fitted, line
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import markdown, terminal
-from sageaudit.output.text.words import counted
 from sageaudit.queries.columns import TAG
 from sageaudit.structs import replace
 
@@ -51,14 +50,11 @@ _PARQUET: Mapping[FieldKind, Column] = {
     "time": "time",
     "day": "day",
 }
-_RIGHT = frozenset({"usd", "count", "percent", "seconds", "hours"})
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _PERCENT = Decimal("0.1")
 _WORD = 12
 Tail = Callable[[], Mapping[str, object]]
 """What follows the rows in JSON, asked for after the last row."""
-T = TypeVar("T")
-_EVERY = 100
 
 
 class Field(Struct, frozen=True):
@@ -98,7 +94,7 @@ class Field(Struct, frozen=True):
     @property
     def right(self) -> bool:
         """Whether its column is aligned to the right."""
-        return self.kind in _RIGHT
+        return self.column in {"usd", "count"}
 
 
 class ListLayout(Struct, frozen=True):
@@ -312,16 +308,3 @@ _CSV: Mapping[type, Callable[[Any], str]] = {
 
 def _markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
-
-
-def with_progress(rows: Iterable[T], word: str, doing: str) -> Iterator[T]:
-    """The rows; stderr shows how many of them came so far, as `reading: 1,200 audits`."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield from rows
-        return
-    with console.status(f"{doing} ...") as status:
-        for number, row in enumerate(rows, 1):
-            yield row
-            if number % _EVERY == 0:
-                status.update(f"{doing}: {counted(number, word)}")

@@ -1,35 +1,20 @@
 """The lists that the command line prints: their fields, tables, and what a narrow terminal lacks.
 
-docs/queries.md describes the fields. Every amount is a figure as in the audit's own view.
+docs/queries.md describes the fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any
 
+from sageaudit.cli.views import cells
 from sageaudit.cli.views.formats import Field, FieldKind, ListLayout, tag_field
-from sageaudit.domain.audit.audit import Judged
-from sageaudit.domain.audit.record import FindingRow
-from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.domain.audit.sums import RuleSums
-from sageaudit.domain.bill.finding import Bucket
-from sageaudit.output.text.amounts import (
-    IN_ITS_JOBS,
-    NO_AMOUNTS,
-    Amounts,
-    Doubts,
-    amounts,
-    doubts_of,
-    of_rule,
-)
 from sageaudit.output.text.headline import judged_figure
-from sageaudit.output.text.money import DOWN, UNKNOWN, Figure, difference, percent_change
+from sageaudit.output.text.money import UNKNOWN
 from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.words import NO_OWNER, NO_TYPE
 from sageaudit.queries.by import length_of
-from sageaudit.queries.changes import SpendChange
 from sageaudit.queries.columns import SUMMED, Column
 from sageaudit.queries.question import Sort
 from sageaudit.queries.total import Total
@@ -44,127 +29,10 @@ _WORD = 12
 """The least width of a word."""
 
 
-def amounts_of(row: AuditSummary | Total) -> Amounts:
-    """The figures of a row."""
-    doubts = _doubts(row) if isinstance(row, AuditSummary) else doubts_of(row.sums)
-    found = amounts(
-        doubts,
-        total_usd=row.total_usd,
-        avoidable_usd=row.avoidable_usd,
-        lost_usd=row.lost_usd,
-        lost_up_to_usd=row.lost_up_to_usd,
-        possible_usd=row.possible_usd,
-        idle_usd=row.idle_usd,
-    )
-    if isinstance(row, AuditSummary):
-        return found._replace(spend=IN_ITS_JOBS) if row.rollup else found
-    return _with_rules(row, found) if row.of_rules else found
-
-
-def _doubts(row: AuditSummary) -> Doubts:
-    return Doubts(
-        lower=row.incomplete,
-        upper=row.upper_bound,
-        estimated=row.estimated,
-        unjudged=row.judged is Judged.NO,
-        possible=row.possible_incomplete,
-    )
-
-
-def _with_rules(row: Total, found: Amounts) -> Amounts:
-    """With the dollars of the findings of rules, where the row knows them."""
-    avoidable, lost, possible = of_rule(sum(row.sums.rules.values(), RuleSums()))
-    return found._replace(
-        avoidable=replace(avoidable, usd=row.avoidable_usd, absent=UNKNOWN),
-        lost=replace(lost, usd=row.lost_usd),
-        possible=replace(possible, usd=row.possible_usd),
-    )
-
-
-def _figure(name: str) -> Callable[[Any], Figure]:
-    return lambda row: getattr(amounts_of(row), name)
-
-
-def _saving(name: str, most: str = "") -> Callable[[FindingRow], Figure]:
-    """A finding's dollars; "-" for one without any."""
-
-    def figure(row: FindingRow) -> Figure:
-        return Figure(
-            getattr(row, name),
-            getattr(row, most) if most else None,
-            estimated=row.estimated,
-            rough=DOWN if row.bucket is Bucket.POSSIBLE else None,
-            absent="-" if row.bucket is Bucket.NONE else UNKNOWN,
-        )
-
-    return figure
-
-
-def _before(name: str) -> Callable[[Total], Figure]:
-    """A figure of the days before."""
-    return lambda row: getattr(amounts_of(row.before) if row.before else NO_AMOUNTS, name)
-
-
-def _change(name: str) -> Callable[[Total], str]:
-    """`+12.5%`, "about" unless both are exact; dollars where the period before had none."""
-
-    def cell(row: Total) -> str:
-        now, before = _figure(name)(row), _before(name)(row)
-        return percent_change(now, before) or (now.most and difference(now, before)) or "-"
-
-    return cell
-
-
-def projected(row: Total) -> Figure:
-    """The spend of a period that lasts, as exactly as that of its days so far is known."""
-    return replace(amounts_of(row).spend, usd=row.projected_usd)
-
-
-def _an_hour(row: Total) -> Figure:
-    """A ratio of the spend, and as exact as it."""
-    return replace(amounts_of(row).spend, usd=row.usd_per_hour)
-
-
-def _waste_percent(row: AuditSummary | Total) -> str:
-    """`12.5%`, `up to 81.8%`, `unknown`: of the bill, or of the judged spend."""
-    waste, least = amounts_of(row).waste, row.waste_percent
-    if least is None:
-        return UNKNOWN
-    base_usd = row.total_usd if isinstance(row, AuditSummary) else row.judged_usd
-    most = 100 * (waste.most or 0) / base_usd if base_usd else least
-    low, high = (f"{percent:,.1f}%" for percent in (least, most))
-    if low == high:
-        return low
-    return f"{low} to {high}" if least else f"up to {high}"
-
-
-def _jobs(row: SpendChange) -> str:
-    """`12 to 15`; the jobs now where those before are not known."""
-    return f"{row.jobs:,}" if row.jobs_before is None else f"{row.jobs_before:,} to {row.jobs:,}"
-
-
-def _difference(name: str) -> Callable[[SpendChange], str]:
-    def cell(row: SpendChange) -> str:
-        return difference(_figure(name)(row), _before(name)(row)) or "-"
-
-    return cell
-
-
-def _percent(row: SpendChange) -> str:
-    return percent_change(_figure("spend")(row), _before("spend")(row)) or "unknown"
-
-
-def _period(row: Total) -> str:
-    if row.over:
-        return row.period or ""
-    only = row.days == 1 and row.first_day != row.last_day
-    return f"{row.period} {'today only' if only else 'so far'}"
-
-
 def _of_column(column: Column) -> Field:
     """The field of a column of sums; its cell is a word where there is no value."""
     if column.length:
-        return Field("period", cell=_period)
+        return Field("period", cell=cells.period_words)
     words = {"owner": NO_OWNER, "type": NO_TYPE, "reason": "(no reason)"}
     none = f"(no {column.name})" if column.tag else words.get(column.name, UNKNOWN)
     kind: FieldKind = "count" if column.name == "count" else "text"
@@ -177,15 +45,26 @@ def _of_column(column: Column) -> Field:
     return replace(field, get=column.of, cell=cell, least=28 if column.name == "family" else _NAME)
 
 
-_AMOUNTS = (
-    Field("total_usd", "usd", "Spend", _figure("spend")),
+_SPEND = (
+    Field("total_usd", "usd", "Spend", cells.figure_of("spend")),
     Field("spend_qualifier", heading="Known"),
-    Field("avoidable_usd", "usd", "Avoidable", _figure("avoidable")),
-    Field("lost_usd", "usd", "Lost", _figure("lost")),
+)
+_SPEND_BEFORE = (
+    Field("total_before_usd", "usd", "Spend before", cells.figure_before("spend")),
+    Field("spend_qualifier_before", heading="Known before"),
+)
+_SHARES = (
+    Field("share_percent", "percent", "Share"),
+    Field("cumulative_percent", "percent", "So far"),
+)
+_AMOUNTS = (
+    *_SPEND,
+    Field("avoidable_usd", "usd", "Avoidable", cells.figure_of("avoidable")),
+    Field("lost_usd", "usd", "Lost", cells.figure_of("lost")),
     Field("lost_up_to_usd", "usd"),
-    Field("waste_usd", "usd", "Avoidable+lost", _figure("waste")),
-    Field("possible_usd", "usd", "Possible", _figure("possible")),
-    Field("idle_usd", "usd", "Idle capacity", _figure("idle")),
+    Field("waste_usd", "usd", "Avoidable+lost", cells.figure_of("waste")),
+    Field("possible_usd", "usd", "Possible", cells.figure_of("possible")),
+    Field("idle_usd", "usd", "Idle capacity", cells.figure_of("idle")),
     Field("top_rule", heading="Top finding"),
 )
 
@@ -223,7 +102,7 @@ _OF_AN_AUDIT = (
     Field("waiting_s", "seconds", "Waiting"),
     Field("interrupted_s", "seconds", "Interrupted"),
     Field("reason"),
-    Field("waste_percent", "percent", "Waste %", _waste_percent),
+    Field("waste_percent", "percent", "Waste %", cells.waste_percent),
     Field("instance_hours", "hours"),
     Field("gpu_hours", "hours", "GPU hours"),
     Field("idle_gpu_hours", "hours", "Idle GPU hours"),
@@ -239,9 +118,9 @@ _OF_A_FINDING = (
     Field("rule_id", heading="Id"),
     Field("confidence"),
     Field("bucket"),
-    Field("saving_usd", "usd", "Saving", _saving("saving_usd", "saving_up_to_usd")),
+    Field("saving_usd", "usd", "Saving", cells.saving_of("saving_usd", "saving_up_to_usd")),
     Field("saving_up_to_usd", "usd", "At most"),
-    Field("saving_alone_usd", "usd", "Alone", _saving("saving_alone_usd")),
+    Field("saving_alone_usd", "usd", "Alone", cells.saving_of("saving_alone_usd")),
     Field("summary", heading="Finding", least=20, sentence=True),
     Field("fix", least=20, sentence=True),
 )
@@ -287,10 +166,9 @@ _OF_SUMS = (
     Field("jobs", "count"),
     Field("failed", "count"),
     *_AMOUNTS,
-    Field("waste_percent", "percent", "Waste %", _waste_percent),
+    Field("waste_percent", "percent", "Waste %", cells.waste_percent),
     Field("failed_percent", "percent", "Failed %"),
-    Field("share_percent", "percent", "Share"),
-    Field("cumulative_percent", "percent", "So far"),
+    *_SHARES,
     Field("judged_usd", "usd", "Judged", lambda row: judged_figure(row.sums)),
     Field("unauditable", "count"),
     Field("not_judged", "count"),
@@ -314,15 +192,13 @@ _OF_A_USAGE_TYPE = (
     Field("jobs", "count"),
     Field("usage_quantity", "hours", "Usage"),
     Field("usage_unit", heading="Unit"),
-    Field("total_usd", "usd", "Spend", _figure("spend")),
-    Field("spend_qualifier", heading="Known"),
-    Field("share_percent", "percent", "Share"),
-    Field("cumulative_percent", "percent", "So far"),
+    *_SPEND,
+    *_SHARES,
     Field("unpriced", "count"),
 )
 _OF_RUN_SUMS = (
     Field("instance_hours", "hours"),
-    Field("usd_per_hour", "usd", "An hour", _an_hour),
+    Field("usd_per_hour", "usd", "An hour", cells.hour_rate),
     Field("gpu_hours", "hours", "GPU hours"),
     Field("idle_gpu_hours", "hours", "Idle GPU hours"),
     Field("idle_percent", "percent", "Idle %"),
@@ -337,12 +213,11 @@ _OF_A_PERIOD = (
     Field("first_day", "day"),
     Field("last_day", "day"),
     Field("over", "flag"),
-    Field("projected_usd", "usd", "Projected", projected),
-    Field("total_before_usd", "usd", "Spend before", _before("spend")),
-    Field("spend_qualifier_before", heading="Known before"),
-    Field("total_change_percent", "percent", "Change", _change("spend")),
-    Field("waste_before_usd", "usd", "Avoidable+lost before", _before("waste")),
-    Field("waste_change_percent", "percent", "Its change", _change("waste")),
+    Field("projected_usd", "usd", "Projected", cells.projected),
+    *_SPEND_BEFORE,
+    Field("total_change_percent", "percent", "Change", cells.change_of("spend")),
+    Field("waste_before_usd", "usd", "Avoidable+lost before", cells.figure_before("waste")),
+    Field("waste_change_percent", "percent", "Its change", cells.change_of("waste")),
 )
 BY = ListLayout(
     (*_COLUMNS, *_OF_SUMS, *_OF_RUN_SUMS, *_OF_A_PERIOD),
@@ -361,17 +236,15 @@ BY = ListLayout(
 _OF_A_CHANGE = (
     Field("change"),
     Field("jobs_before", "count", "Jobs before"),
-    Field("jobs", "count", cell=_jobs),
-    Field("total_before_usd", "usd", "Spend before", _before("spend")),
-    Field("spend_qualifier_before", heading="Known before"),
-    Field("total_usd", "usd", "Spend", _figure("spend")),
-    Field("spend_qualifier", heading="Known"),
-    Field("total_change_usd", "usd", "Difference", _difference("spend")),
+    Field("jobs", "count", cell=cells.jobs_words),
+    *_SPEND_BEFORE,
+    *_SPEND,
+    Field("total_change_usd", "usd", "Difference", cells.difference_of("spend")),
     Field("change_qualifier", heading="Difference known"),
-    Field("total_change_percent", "percent", "Percent", _percent),
-    Field("waste_before_usd", "usd", "Avoidable+lost before", _before("waste")),
-    Field("waste_usd", "usd", "Avoidable+lost", _figure("waste")),
-    Field("waste_change_usd", "usd", "Its difference", _difference("waste")),
+    Field("total_change_percent", "percent", "Percent", cells.spend_change),
+    Field("waste_before_usd", "usd", "Avoidable+lost before", cells.figure_before("waste")),
+    Field("waste_usd", "usd", "Avoidable+lost", cells.figure_of("waste")),
+    Field("waste_change_usd", "usd", "Its difference", cells.difference_of("waste")),
     Field("advice", least=_WORD, sentence=True),
 )
 CHANGES = ListLayout(
