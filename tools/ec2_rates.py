@@ -17,9 +17,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.job.kinds import Component
+from tools.hourly_prices import text_of
 
 DATA = Path(str(resources.files("sageaudit.data"))) / sources.TABLE
 _SOURCE = (
@@ -54,39 +54,6 @@ def renewed(table: Mapping[str, Any], text: str, types: Iterable[str]) -> dict[s
     source = f"{_SOURCE}, generated {day}"
     provenance = {**table["provenance"], "as_of": day, "source": source}
     return {**table, "provenance": provenance, "ec2_usd_per_hour": {region: kept}}
-
-
-def text_of(table: Mapping[str, Any]) -> str:
-    """JSON with one row per line, so that a diff shows each changed rate."""
-    regions = {region: _Lines(rates) for region, rates in table["ec2_usd_per_hour"].items()}
-    parts = [
-        f" {json.dumps(name)}: {_Lines(rows).text(2)}"
-        for name, rows in {**table, "ec2_usd_per_hour": regions}.items()
-    ]
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-class _Lines:
-    """A list or object that is written with one entry per line."""
-
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-
-    def text(self, indent: int) -> str:
-        """Its JSON, with entries indented by this many spaces."""
-        pairs = isinstance(self.rows, Mapping)
-        entries = [
-            (f"{json.dumps(entry)}: " if pairs else "")
-            + _entry(self.rows[entry] if pairs else entry, indent + 1)
-            for entry in self.rows
-        ]
-        body = ",\n".join(" " * indent + entry for entry in entries)
-        opened, closed = "{}" if pairs else "[]"
-        return f"{opened}\n{body}\n{' ' * (indent - 1)}{closed}"
-
-
-def _entry(value: Any, indent: int) -> str:
-    return value.text(indent) if isinstance(value, _Lines) else to_json(value)
 
 
 def main() -> None:

@@ -34,6 +34,8 @@ from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Unavailable
 LEAST_SHARE = Decimal("0.8")
 """If less than this share of the known rows came back, the price list was incomplete."""
 _SOURCE = "AWS Price List API (GetProducts), read by tools.hourly_prices"
+_BY_TYPE = frozenset({"usd_per_hour", "ec2_usd_per_hour"})
+"""The parts of packaged tables that have prices by region and type."""
 TableRow = dict[str, Any]
 
 
@@ -91,15 +93,19 @@ def storage_refreshed(old: Mapping[str, Any], listings: list[PriceListing], day:
     return {"provenance": old["provenance"], "regions": dict(sorted(regions.items()))}
 
 
-def text_of(table: TableRow) -> str:
-    """JSON of an hourly or storage table with one row per line: a diff shows each changed price."""
-    hourly = table.get("usd_per_hour", {})
-    regions = ",\n".join(f"  {to_json(region)}: {_lines(row)}" for region, row in hourly.items())
+def text_of(table: Mapping[str, Any]) -> str:
+    """JSON of a packaged table with one row per line: a diff shows each changed price."""
     parts = [
-        f' "{name}": {{\n{regions}\n }}' if rows is hourly else f' "{name}": {_lines(rows, "  ")}'
+        f' "{name}": {_regions(rows) if name in _BY_TYPE else _lines(rows, "  ")}'
         for name, rows in table.items()
     ]
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _regions(rows: Mapping[str, Any]) -> str:
+    """Prices by region and type: a line for each type."""
+    body = ",\n".join(f"  {to_json(region)}: {_lines(row)}" for region, row in rows.items())
+    return f"{{\n{body}\n }}"
 
 
 def _lines(rows: Mapping[str, object] | list[TableRow], indent: str = "   ") -> str:

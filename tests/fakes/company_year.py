@@ -20,7 +20,7 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.advised import Family, head
 from tests.fakes.families import run_summary
-from tools.pages.marked_parts import with_parts
+from tools.pages import with_parts
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "message-year.md"
 SEED = 20_260_101

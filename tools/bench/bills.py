@@ -14,8 +14,7 @@ from tempfile import TemporaryDirectory
 
 import duckdb
 
-from tools.bench.process import in_turn, run
-from tools.bench.row import Row
+from tools.bench.measure import Row, in_turn, run
 
 LINES = 1_000_000
 """Of 250,000 jobs: two hours of an instance and of its volume each."""

@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tools.bench.process import in_turn, run
-from tools.bench.row import Row
+from tools.bench.measure import Row, in_turn, run
 
 RUNS = 9
 RECORDINGS = Path("tests/recorded/data/jobs")

@@ -38,7 +38,7 @@ from sageaudit.workflows.audit.judge import audit_job
 from sageaudit.workflows.recordings.jobs import MeasuredJob, run_of
 from tests.labelled.machine import Doing, identical_hosts, one_host
 from tests.labelled.made_up_job import Phase, Plot, training
-from tools.bench.row import Row
+from tools.bench.measure import Row
 
 ROOT = Path(__file__).parents[2]
 HOUR = 60

@@ -30,7 +30,7 @@ from sageaudit.adapters.history.dynamo.keys import INDEXES
 from sageaudit.domain.policy.routes import Routes
 from tests.fakes.capacity import item_bytes, read_units
 from tests.integration.whole_flow import recorded, scene
-from tools.bench.row import Row
+from tools.bench.measure import Row
 from tools.pages.running_cost import SWEEPS, USD, Item, items
 
 JOB, CHANNEL = "composed-g4dn-12xlarge", "slack"

@@ -46,7 +46,7 @@ from sageaudit.structs import replace
 from sageaudit.workflows.recordings.run import audit_recordings
 from tests.fakes.capacity import item_bytes
 from tests.fakes.recorded import files
-from tools.bench.row import Row
+from tools.bench.measure import Row
 
 AUDITS, SAMPLES = 10_000, 5
 FAMILIES, OWNERS, DAYS = 501, 200, 30

@@ -19,8 +19,7 @@ from platform import machine
 
 from infra import byte_code
 from infra.bundling import LAMBDA, LAMBDA_PYTHON, POLICY, checked_policy, stage
-from tools.bench.process import in_turn
-from tools.bench.row import Row
+from tools.bench.measure import Row, in_turn
 
 RUNS = 9
 _QUEUE = "https://sqs.us-east-1.amazonaws.com/111122223333/queue"

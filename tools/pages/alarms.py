@@ -14,8 +14,7 @@ from infra.alarm_list import (
     watches,
 )
 from sageaudit.adapters.channels.services import SERVICES
-from tools.pages import DOCS
-from tools.pages.marked_parts import with_parts
+from tools.pages import DOCS, with_parts
 
 PAGE = DOCS / "runbook.md"
 FUNCTIONS = ("audit", "notify", "deliver", "sweep", "digest")

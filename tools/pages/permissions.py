@@ -20,8 +20,7 @@ from sageaudit.workflows.doctor.permissions import (
     PolicyScope,
     policy,
 )
-from tools.pages import DOCS
-from tools.pages.marked_parts import with_parts
+from tools.pages import DOCS, with_parts
 
 PAGE = DOCS / "permissions.md"
 _OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, OF_STACK, OF_MEMBERS, SEND, FROM_HISTORY)

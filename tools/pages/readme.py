@@ -14,8 +14,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from sageaudit.output.text.card import WIDTH
-from tools.pages import DOCS, ROOT
-from tools.pages.marked_parts import with_parts
+from tools.pages import DOCS, ROOT, with_parts
 
 RECORDINGS = ROOT / "local" / "recordings"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from infra.alarm_list import QUEUE_LATE_S
-from tools.pages import DOCS
+from tools.pages import DOCS, with_parts
 from tools.pages.alarms import listed
-from tools.pages.marked_parts import with_parts
 
 PAGE = DOCS / "before-you-deploy.md"
 PRICES_AS_OF = "2025"
