@@ -93,7 +93,7 @@ def size_rows(code: Code) -> Iterator[Row]:
     """How much there is."""
     trees = code.modules()
     whole = sizes.lines(FUNCTIONS)
-    support, doubles = PACKAGE / "cli" / "support", ROOT / "tests" / "fakes"
+    doubles = ROOT / "tests" / "fakes"
     folder, most = sizes.largest_folder(PACKAGE)
     alert = sizes.alert_classes(trees)
     yield Row("lines of functions/", f"{whole:,}", "about 53,000, then about 50,000")
@@ -101,11 +101,6 @@ def size_rows(code: Code) -> Iterator[Row]:
     yield Row("files of the package", f"{len(sizes.files(PACKAGE))}", "at most 330")
     yield Row("classes of functions/", f"{sizes.classes(trees)}", "at most 420")
     yield Row("percent of lines that import", f"{sizes.import_share(trees, whole):.1f}", "about 6")
-    yield Row(
-        "cli/support: files; lines",
-        f"{len(sizes.files(support))}; {sizes.lines(support):,}",
-        "gone",
-    )
     yield Row("comments # fmt: skip in tests/", f"{sizes.skips(ROOT / 'tests')}", "0")
     yield Row(
         "lines of fakes and builders: tests/fakes/", f"{sizes.lines(doubles):,}", "at most 5,000"

@@ -133,7 +133,7 @@ def _write_text(
 
 def _values(row: ListRow, chosen: Sequence[Field]) -> dict[str, object]:
     """The values as Parquet has types for them: times stay times, and enumerated words are text."""
-    values = {field.name: field.value(row) for field in chosen}
+    values = {field.name: field.getter(row) for field in chosen}
     return {
         name: whole_text(value) if isinstance(value, str) else value
         for name, value in values.items()

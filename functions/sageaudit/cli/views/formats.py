@@ -72,10 +72,6 @@ class Field(Struct, frozen=True):
     sentence: bool = False
     get: Callable[[Any], object] | None = None
 
-    def value(self, row: Any) -> object:
-        """Its value in a row."""
-        return self.getter(row)
-
     @property
     def getter(self) -> Callable[[Any], object]:
         """What takes its value from a row."""
@@ -215,12 +211,12 @@ _LINES = {"jsonl": jsonl_lines, "csv": csv_lines, "markdown": markdown_lines}
 
 def exact(row: Any, fields: Sequence[Field]) -> dict[str, object]:
     """The values of a row for programs: money exact, unknown None, times in UTC."""
-    return {field.name: _exact(field.value(row)) for field in fields}
+    return {field.name: _exact(field.getter(row)) for field in fields}
 
 
 def cell(row: Any, field: Field) -> str:
     """A value for people, in one line without control characters."""
-    value = field.value(row) if field.cell is None else field.cell(row)
+    value = field.getter(row) if field.cell is None else field.cell(row)
     return terminal(_words(value, field.kind))
 
 

@@ -108,6 +108,13 @@ class MessageCard(Struct, frozen=True):
         """The first line."""
         return f"{self.headline}: {self.step}" if self.step else self.headline
 
+    @property
+    def body(self) -> tuple[CardLine, ...]:
+        """All lines below the title, for channels that show a line for each."""
+        whose = [CardLine(self.whose)] if self.whose else []
+        rule = [CardLine(f"sageaudit rules {self.rule}", "Rule", code=True)] if self.rule else []
+        return (*self.lines, *whose, *rule, *self.more)
+
 
 def rows(text: str) -> int:
     """How many rows of a phone a text takes."""

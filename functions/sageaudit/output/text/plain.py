@@ -62,13 +62,7 @@ def subject(card: MessageCard) -> str:
 
 
 def _body(card: MessageCard) -> str:
-    lines = [
-        card.title,
-        *(line.shown for line in card.lines),
-        *([card.whose] if card.whose else []),
-        *([f"Rule: sageaudit rules {card.rule}"] if card.rule else []),
-        *(line.shown for line in card.more),
-    ]
+    lines = [card.title, *(line.shown for line in card.body)]
     # a mail shows whole URLs: the job's own page leads to its metrics and logs
     urls = [link.url for link in card.links[:1]]
     return "\n".join([*(plain(line, _LINE) for line in lines), *urls]) + "\n"

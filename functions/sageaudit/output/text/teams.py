@@ -35,9 +35,8 @@ Element = dict[str, Any]
 def message(card: MessageCard, owner_ids: Mapping[str, str] = NOBODY) -> Payload:
     """The workflow's JSON for a card, within the size that Teams takes."""
     del owner_ids  # ids of Slack: Teams shows the name
-    whose = [*([CardLine(card.whose)] if card.whose else []), *_rule(card)]
-    lines = [*card.lines, *whose, *card.more]
-    body = [_element(_run(_text(card.title), weight="Bolder", size="Medium")), *map(_line, lines)]
+    title = _element(_run(_text(card.title), weight="Bolder", size="Medium"))
+    body = [title, *map(_line, card.body)]
     buttons = [
         {"type": "Action.OpenUrl", "title": link.word, "url": link.url}
         for link in card.links[:_MOST_BUTTONS]
@@ -106,10 +105,6 @@ def _body(payload: Payload) -> list[Element]:
 
 def _size(payload: Payload) -> int:
     return len(json.dumps(payload))
-
-
-def _rule(card: MessageCard) -> list[CardLine]:
-    return [CardLine(f"sageaudit rules {card.rule}", "Rule", code=True)] if card.rule else []
 
 
 def _line(line: CardLine) -> Element:
