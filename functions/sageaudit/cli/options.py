@@ -153,6 +153,18 @@ POLICY = click.option(
     callback=_loaded,
     help="Policy file (TOML) to apply; by default the policy of a new installation.",
 )
+
+
+class JobOptions(Struct, frozen=True):
+    """How a named job is found in an account, and the policy that judges it."""
+
+    kind: JobKind | None
+    region: str | None
+    profile: str | None
+    policy: Policy
+
+
+JOB = together("target", JobOptions, KIND, JOB_REGION, PROFILE, POLICY)
 OUTPUT = click.option(
     "--output",
     type=click.Choice(["table", "json"]),

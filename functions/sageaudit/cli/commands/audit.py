@@ -15,12 +15,11 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json, say, shown
+from sageaudit.cli.options import JobOptions
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.guides import GuideDocument
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording
 from sageaudit.exits import Exit, gravest
 from sageaudit.output.terminal.layout import console_for
@@ -44,10 +43,7 @@ Examples:
 @click.argument("jobs", nargs=-1, metavar="[ARN|NAME]...")
 @options.RECORDINGS
 @options.history_option("History file to judge with and to record in; made if it does not exist.")
-@options.KIND
-@options.JOB_REGION
-@options.PROFILE
-@options.POLICY
+@options.JOB
 @options.OUTPUT
 @options.fail_on("the job")
 @options.FIX_AS
@@ -57,10 +53,7 @@ def audit(
     jobs: tuple[str, ...],
     recordings: tuple[Path, ...],
     history: Path | None,
-    kind: JobKind | None,
-    region: str | None,
-    profile: str | None,
-    policy: Policy,
+    target: JobOptions,
     output: str,
     fail_on: Severity | None,
     fix_as: Dialect | None,
@@ -88,13 +81,13 @@ def audit(
             show(audited, read_guides(opened, audited, packaged.types()) if guides else None)
             return _gate(audited, fail_on)
 
-        audits = audit_recordings(recordings, policy, opened, lasts=lasts)
+        audits = audit_recordings(recordings, target.policy, opened, lasts=lasts)
         tasks = [partial(_recorded, audits) for _ in recordings]
         if jobs:
             from sageaudit.workflows import live  # noqa: PLC0415 - it needs boto3
 
-            account = live.Account(profile, region, opened, lasts=lasts, warn=say)
-            tasks += [partial(account.audit, job, kind, policy) for job in jobs]
+            account = live.Account(target.profile, target.region, opened, lasts=lasts, warn=say)
+            tasks += [partial(account.audit, job, target.kind, target.policy) for job in jobs]
         return gravest(shown(task, show_one) for task in tasks)
 
 

@@ -14,9 +14,8 @@ from sageaudit.adapters.files import recording, recording_file
 from sageaudit.adapters.files.local_files import fingerprint_key
 from sageaudit.cli import options
 from sageaudit.cli.messages import inert_json, say
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.cli.options import JobOptions
 from sageaudit.domain.job.ref import JOB_NAME
-from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.workflows import live
 
@@ -51,20 +50,14 @@ _STDOUT = "-"
     help="For sharing: names, account ids, addresses and free texts are replaced. Times, types,"
     " metrics and prices stay, so that the dollars stay.",
 )
-@options.KIND
-@options.JOB_REGION
-@options.PROFILE
-@options.POLICY
+@options.JOB
 def record(
     job: str | None,
     path: Path | None,
     out: Path | None,
     force: bool,
     anonymize: bool,
-    kind: JobKind | None,
-    region: str | None,
-    profile: str | None,
-    policy: Policy,
+    target: JobOptions,
 ) -> None:
     """Writes a job's recording: all that an audit of it reads.
 
@@ -80,8 +73,8 @@ def record(
     if path is not None:
         read = recording.read(path)
     else:
-        read = live.Account(profile, region, warn=say).record(job or "", kind)
-    document = recording_file.document_of(read, fingerprint_key(), policy.tags_read)
+        read = live.Account(target.profile, target.region, warn=say).record(job or "", target.kind)
+    document = recording_file.document_of(read, fingerprint_key(), target.policy.tags_read)
     if anonymize:
         rules = frozenset(rule.name.name for rule in catalogue.ruleset().rules)
         document = recording_file.anonymized(

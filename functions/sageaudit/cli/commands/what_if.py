@@ -13,6 +13,7 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.messages import say
+from sageaudit.cli.options import JobOptions
 from sageaudit.domain.audit.finding_document import rounded
 from sageaudit.domain.bill.bill import Bill, bill, billed_seconds
 from sageaudit.domain.job.job import Job, Purchase
@@ -20,7 +21,6 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import rollup_of
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.discounts import own
-from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.known_prices import day_of
 from sageaudit.domain.resize.candidate import Candidate
 from sageaudit.domain.resize.resize import HEADROOM_PERCENT, Resize, impossible, resize
@@ -44,19 +44,13 @@ Examples:
 @click.argument("job", required=False, metavar="[ARN|NAME]")
 @options.RECORDING
 @click.option("--type", "types", multiple=True, help="Only this instance type; may be repeated.")
-@options.KIND
-@options.JOB_REGION
-@options.PROFILE
-@options.POLICY
+@options.JOB
 @options.PRINTED
 def what_if(
     job: str | None,
     path: Path | None,
     types: tuple[str, ...],
-    kind: JobKind | None,
-    region: str | None,
-    profile: str | None,
-    policy: Policy,
+    target: JobOptions,
     printed: options.Printed,
 ) -> None:
     """Shows what a job would have cost on other instance types.
@@ -74,8 +68,9 @@ def what_if(
     if path is not None:
         run = _recorded(path)
     else:
-        run = live.Account(profile, region, warn=say).run(job or "", kind, policy)
-    run = replace(run, market=own(run.market, policy.discounts, day_of(run.job, run.now)))
+        account = live.Account(target.profile, target.region, warn=say)
+        run = account.run(job or "", target.kind, target.policy)
+    run = replace(run, market=own(run.market, target.policy.discounts, day_of(run.job, run.now)))
     printed.show(document_of(run, types), candidates.show)
 
 
