@@ -115,8 +115,8 @@ def _all_together(rows: Sequence[Total], *, cut: bool) -> Iterator[str]:
             f"all {len(rows):,} rows: {counted(found.jobs, 'job')}, {figures.spend} spent,"
             f" {figures.waste} avoidable or lost"
         )
-    jobs = judged_jobs(found.jobs, found.partly_judged, found.unauditable + found.not_judged)
-    yield f"{judged_figure(found.sums)} of {figures.spend} judged: {jobs}"
+    judged = judged_figure(found.sums)
+    yield f"{judged} of {figures.spend} judged: {judged_jobs(found.sums)}"
 
 
 def _say_begin(rows: Sequence[Total], asked: date) -> None:

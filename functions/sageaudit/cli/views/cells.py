@@ -139,7 +139,7 @@ def spend_change(row: SpendChange) -> str:
     return percent_change(figure_of("spend")(row), figure_before("spend")(row)) or "unknown"
 
 
-def period_words(row: Total) -> str:
+def period_label(row: Total) -> str:
     """`2026-W46`, and whether it lasts."""
     if row.over:
         return row.period or ""

@@ -32,7 +32,7 @@ _WORD = 12
 def _of_column(column: Column) -> Field:
     """The field of a column of sums; its cell is a word where there is no value."""
     if column.length:
-        return Field("period", cell=cells.period_words)
+        return Field("period", cell=cells.period_label)
     words = {"owner": NO_OWNER, "type": NO_TYPE, "reason": "(no reason)"}
     none = f"(no {column.name})" if column.tag else words.get(column.name, UNKNOWN)
     kind: FieldKind = "count" if column.name == "count" else "text"

@@ -128,12 +128,11 @@ def _tiles(report: AccountReport) -> Markup:
         earlier = getattr(then, name) if then else None
         return "; ".join(filter(None, (words, _against(getattr(found, name), earlier))))
 
-    jobs = judged_jobs(total.jobs, total.partly_judged, total.unauditable + total.not_judged)
     judged_part = part_of_judged(found.avoidable, total)
     return tiles(
         ("avoidable", "Avoidable", str(found.avoidable), note(judged_part, "avoidable")),
         ("spent", "Spend", str(found.spend), note(counted(total.jobs, "job"), "spend")),
-        ("judged", "Judged", str(judged), f"{of_spend}{jobs}"),
+        ("judged", "Judged", str(judged), f"{of_spend}{judged_jobs(total)}"),
         ("lost", "Lost", str(found.lost), note(lost, "lost")),
         ("possible", "Possible", str(found.possible), f"worth a trial; {_NO_SUM}"),
         ("idle", "Idle capacity", str(found.idle), idle),

@@ -150,10 +150,9 @@ def account_headline(total: Sums) -> str:
 
 def judged_words(total: Sums) -> str:
     """`$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more in part`."""
-    jobs = judged_jobs(total.jobs, total.partly_judged, total.unauditable + total.not_judged)
     if not total.total_usd:
-        return f"judged {jobs}"
-    return f"{judged_figure(total)} of {of_sums(total).spend} judged: {jobs}"
+        return f"judged {judged_jobs(total)}"
+    return f"{judged_figure(total)} of {of_sums(total).spend} judged: {judged_jobs(total)}"
 
 
 def judged_figure(total: Sums) -> Figure:
@@ -164,10 +163,11 @@ def judged_figure(total: Sums) -> Figure:
     return spend_of(total.judged_usd if priced else None, replace(doubts, lower=lower))
 
 
-def judged_jobs(jobs: int, partly: int, unjudged: int) -> str:
+def judged_jobs(total: Sums) -> str:
     """`20 of 26 jobs, 3 more in part`."""
-    part = f", {partly:,} more in part" if partly else ""
-    return f"{jobs - partly - unjudged:,} of {counted(jobs, 'job')}{part}"
+    judged = total.jobs - total.partly_judged - total.unauditable - total.not_judged
+    part = f", {total.partly_judged:,} more in part" if total.partly_judged else ""
+    return f"{judged:,} of {counted(total.jobs, 'job')}{part}"
 
 
 def part_of_judged(figure: Figure, total: Sums) -> str:

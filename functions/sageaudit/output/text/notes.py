@@ -48,14 +48,9 @@ def family_words(name: str) -> str:
     return f"{ref.kind.row.label} {ref.name}" if ref else name
 
 
-def _kind_label(document: AuditDocument) -> str:
-    """`training job`, `AutoML job`."""
-    return JobKind(document["job"]["kind"]).row.label
-
-
 def children_title(document: AuditDocument) -> str:
-    """The heading of the jobs of a roll-up."""
-    return f"Jobs of this {_kind_label(document)}"
+    """The heading of the jobs of a roll-up: `Jobs of this tuning job`."""
+    return f"Jobs of this {JobKind(document['job']['kind']).row.label}"
 
 
 def ran_on(job: JobDocument) -> str | None:
