@@ -7,6 +7,7 @@ import pytest
 
 from sageaudit.adapters.prices import packaged
 from tools import ec2_rates
+from tools.hourly_prices import text_of
 
 FILE = """
 // generated at 2026-09-01T13:44:30Z for us-east-1
@@ -31,7 +32,7 @@ def test_rates_of_types_with_a_tested_factor_are_taken_with_their_day() -> None:
 
 def test_the_packaged_table_is_as_the_tool_writes_it() -> None:
     """So that a diff shows changed rates only."""
-    assert ec2_rates.text_of(TABLE) == ec2_rates.DATA.read_text(encoding="utf-8")
+    assert text_of(TABLE) == ec2_rates.DATA.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

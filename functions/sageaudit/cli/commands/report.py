@@ -85,9 +85,9 @@ def report(
     written from a history, or from the --recording of one job; AWS is asked nothing else, but for
     --coverage.
     """
-    given = [name for name in _OF_A_HISTORY if _given(context, name)]
-    if path and given:
-        what = ", ".join("JOB" if name == "job" else asking.option(name) for name in given)
+    of_history = [name for name in _OF_A_HISTORY if _given(context, name)]
+    if path and of_history:
+        what = ", ".join("JOB" if name == "job" else asking.option(name) for name in of_history)
         raise BadUsage(f"--recording is all that the report is about: leave out {what}")
     if _given(context, "policy") and not path:
         raise BadUsage("--policy judges a --recording: the audits of a history stay as is")
