@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from audit.handler import audit_message
+from local.functions import Killed
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.batch import Batch, QueueRetries
@@ -32,8 +33,8 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from tests.fakes.dependencies import OneMarket
 from tests.fakes.jobs import ACCOUNT, REGION, flat, training_answer
-from tests.fakes.queues import FakeQueue, Killed
-from tests.fakes.sweeps import MemoryNotes
+from tests.fakes.memory_ledger import MemoryNotes
+from tests.fakes.queues import FakeQueue
 
 END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
 """When jobs end, unless a story says otherwise."""

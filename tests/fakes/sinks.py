@@ -43,7 +43,7 @@ from sageaudit.settings import AuditSettings
 from tests.fakes.cards import document_card
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES
-from tests.fakes.sweeps import MemoryNotes
+from tests.fakes.memory_ledger import MemoryNotes
 
 NAME = "train-vision"
 CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)

@@ -27,21 +27,14 @@ from sageaudit.ports import Queue
 from sageaudit.structs import replace
 from sageaudit.workflows.sweep import run as sweeping
 from tests.fakes.audit_world import World
-from tests.fakes.delivering import (
-    Clock,
-    RecordingChannel,
-    RecordingQueue,
-    deliverer,
-    notice_body,
-    notice_record,
-    sqs_record,
-    stream_record,
-)
+from tests.fakes.calls import Clock
+from tests.fakes.deliver_function import RecordingChannel, deliverer, notice_body
 from tests.fakes.documents import document, job
 from tests.fakes.family import FamilyStory, run_document
 from tests.fakes.jobs import ACCOUNT, REGION
-from tests.fakes.memory_ledger import MemorySendLedger
-from tests.fakes.sweeps import MemoryNotes
+from tests.fakes.lambda_events import notice_record, sqs_record, stream_record
+from tests.fakes.memory_ledger import MemoryNotes, MemorySendLedger
+from tests.fakes.queues import FakeQueue
 from tests.fuzz.mutate import NONSENSE, mutated, mutated_text
 
 HEALS_AFTER = 3
@@ -246,7 +239,7 @@ def documents() -> tuple[Any, ...]:
 
 def notify_one(dice: Random) -> list[str]:
     """A record of the stream, its document or a letter is mutated; its neighbour is notified."""
-    queue, decisions, undecided = RecordingQueue(), RecordingQueue(), RecordingQueue()
+    queue, decisions, undecided = FakeQueue(), FakeQueue(), FakeQueue()
     kept, story = report(), FamilyStory(Policy(floor_usd=1))  # type: ignore[arg-type]
     handle = notify_wired(
         story.dependencies(),
@@ -297,7 +290,7 @@ def notify_one(dice: Random) -> list[str]:
 
 def deliver_one(dice: Random) -> list[str]:
     """A notice or its message is mutated; its neighbour must be posted."""
-    slack, sns, dead, kept = RecordingChannel(), RecordingChannel(), RecordingQueue(), report()
+    slack, sns, dead, kept = RecordingChannel(), RecordingChannel(), FakeQueue(), report()
     handle = deliverer(MemorySendLedger(), {"slack": slack, "sns": sns}, dead_letters=dead)
     handle._report = kept  # type: ignore[attr-defined]
     name = dice.choice(("slack", "sns"))
@@ -362,7 +355,7 @@ class _Lists:
 def sweep_one(dice: Random) -> list[str]:
     """A list or a row is mutated; the other kinds' jobs are found, its own by the next sweep."""
     client = _Lists(dice, dice.randint(1, len(JobKind)))
-    queue = RecordingQueue()
+    queue = FakeQueue()
     lists = SageMakerJobLists(lambda _: cast("Any", client))
     deps = sweeping.SweepDependencies(
         pages=cast("Any", lists),

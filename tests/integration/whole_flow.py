@@ -19,7 +19,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.structs import replace
-from tests.fakes.delivering import counted
+from tests.fakes.lambda_events import counted
 from tests.fakes.quick_moto import quick_moto
 
 

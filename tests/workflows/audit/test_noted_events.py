@@ -9,7 +9,7 @@ from sageaudit.domain.sweep import SentNote
 from sageaudit.errors import AccessDenied, AwsError, Throttled, Unavailable
 from tests.fakes.audit_world import CREATED, World, at, event, running
 from tests.fakes.jobs import ACCOUNT, REGION
-from tests.fakes.sweeps import MemoryNotes
+from tests.fakes.memory_ledger import MemoryNotes
 
 KEY = JobKey(f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/train-vision", CREATED)
 

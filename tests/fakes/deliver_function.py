@@ -1,11 +1,13 @@
-"""A deployed deliver over a virtual clock, with Slack, SNS and the secret as they may behave.
+"""The deliver function over a clock, with channels, ledger and queues in memory.
 
-The channels, the handler and its retries are the real ones.
+`deliverer` is the real handler over what a test gives it, such as a `RecordingChannel`.
+`DeliverFunction` has Slack, SNS and the secret as they may behave, behind the real channels too.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, cast
 
 from botocore.exceptions import ClientError
@@ -14,18 +16,102 @@ from deliver.handler import wired
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.channels.channel import Response
-from sageaudit.adapters.channels.services import SlackChannel, SnsChannel, checks
+from sageaudit.adapters.channels.services import SlackChannel, SnsChannel, checks, writers
+from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.errors import MaybeSent, Unavailable
-from sageaudit.ports import Channel
+from sageaudit.domain.policy.routes import ChannelChoice
+from sageaudit.errors import MaybeSent
+from sageaudit.output.text.card import Notice, Payload, to_body
+from sageaudit.ports import Channel, Queue, SendLedger
 from sageaudit.workflows.deliver import DeliverDependencies
-from tests.fakes.delivering import CHANNELS, PAYLOADS, Clock, notice_body
+from tests.fakes.calls import Clock, Faults, Watched
+from tests.fakes.lambda_events import PK, RecordedReport
 from tests.fakes.memory_ledger import MemorySendLedger
 from tests.fakes.queues import FakeQueue
 
+SLACK = {
+    "text": "HIGH  $2.04 was avoidable",
+    "blocks": [
+        {"type": "header", "block_id": "headline", "text": {"type": "plain_text", "text": "HIGH"}},
+        {"type": "section", "block_id": "why", "text": {"type": "plain_text", "text": "GPU"}},
+    ],
+}
+SNS = {
+    "subject": "HIGH $2.04 was avoidable",
+    "message": "HIGH  $2.04\n",
+    "attributes": {"severity": {"type": "String", "value": "high"}},
+}
+CHANNELS: Mapping[str, ChannelChoice] = {
+    "sns": ChannelChoice("sns"),
+    "slack": ChannelChoice("slack", "webhook"),
+}
+PAYLOADS: Mapping[str, dict[str, Any]] = {"slack": SLACK, "sns": SNS}
 WEBHOOK = "https://hooks.slack.com/services/T0001/B0001/s3cr3ts3cr3t"
 HANGS_S, RECEIVE_S = 10, 0.5
 OK = Response(200, {}, b"ok")
+
+
+def notice_body(channel: str = "slack", *, version: int = 1) -> str:
+    """A notice as notify queues it."""
+    return to_body(Notice(f"{PK}|{version}|{channel}", channel, PAYLOADS[channel]))
+
+
+def numbered_body(channel: str, number: int) -> str:
+    """A notice whose payload says its number."""
+    message = json.loads(notice_body(channel, version=number))
+    key = "text" if channel == "slack" else "message"
+    message["payload"] = {**PAYLOADS[channel], key: f"notice {number}"}
+    return json.dumps(message)
+
+
+@dataclass
+class RecordingChannel:
+    """Remembers what was posted; `answers` are raised first, one a post."""
+
+    answers: list[BaseException] = field(default_factory=list)
+    posted: list[dict[str, Any]] = field(default_factory=list)
+
+    def prepare(self) -> None:
+        """Needs nothing."""
+
+    def as_repeat(self, payload: Payload) -> Payload:
+        channel = SlackChannel if "blocks" in payload else SnsChannel
+        return channel.as_repeat(payload)
+
+    def post(self, payload: dict[str, Any]) -> None:
+        if self.answers:
+            raise self.answers.pop(0)
+        self.posted.append(payload)
+
+
+def deliverer(
+    ledger: Any,
+    channels: Mapping[str, Any],
+    *,
+    queues: Mapping[str, Any] | None = None,
+    dead_letters: Any = None,
+    clock: Callable[[], datetime] | None = None,
+    report: Report | None = None,
+) -> Handler:
+    """The function over fakes; `channels` and `queues` are by channel."""
+    return wired(
+        DeliverDependencies(
+            cast("SendLedger", ledger),
+            cast("Mapping[str, Channel]", channels),
+            clock or Clock(),
+            writers(CHANNELS),
+        ),
+        queues=cast("Mapping[str, SqsQueue]", queues or {"slack": FakeQueue()}),
+        checks=checks(CHANNELS),
+        dead_letters=cast("Queue", dead_letters or FakeQueue()),
+        report=report or RecordedReport(),
+    )
+
+
+def slow_claims(ledger: MemorySendLedger, clock: Clock, seconds: float) -> Watched:
+    """The ledger, which takes this long to give a lease."""
+    return Watched(ledger, after=lambda call: clock.move(seconds if call == "claim_send" else 0))
+
 
 Behaviour = Callable[["Service", str], Any]
 """What a service does with a text: returns its answer, or raises. It calls `shows` for what people
@@ -40,15 +126,6 @@ class Service:
     behaviour: Behaviour
     shown: list[str] = field(default_factory=list)
     posts: int = 0
-    began: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.began = self.clock().timestamp()
-
-    @property
-    def age_s(self) -> float:
-        """Seconds since the beginning."""
-        return self.clock().timestamp() - self.began
 
     def reached(self) -> None:
         """A request arrived."""
@@ -152,7 +229,7 @@ def until(seconds: float, behaviour: Behaviour) -> Behaviour:
     """So long, then it works."""
 
     def behave(service: Service, text: str) -> Any:
-        return (behaviour if service.age_s < seconds else works)(service, text)
+        return (behaviour if service.clock.age_s < seconds else works)(service, text)
 
     return behave
 
@@ -162,8 +239,8 @@ def bucket(retry_after: str, *, size: int = 30) -> Behaviour:
     level, at = [0.0], [0.0]
 
     def behave(service: Service, text: str) -> Response:
-        level[0] = max(level[0] - (service.age_s - at[0]), 0)
-        at[0] = service.age_s
+        level[0] = max(level[0] - (service.clock.age_s - at[0]), 0)
+        at[0] = service.clock.age_s
         if level[0] + 1 > size:
             service.reached()
             return Response(429, {"retry-after": retry_after}, b"rate_limited")
@@ -175,91 +252,48 @@ def bucket(retry_after: str, *, size: int = 30) -> Behaviour:
 
 @dataclass
 class Store:
-    """Secrets Manager: `value`, or an error; `faults` come first, one a read."""
+    """Secrets Manager: the value of each secret, or an error."""
 
-    clock: Clock
     value: str | BaseException = WEBHOOK
-    faults: list[BaseException] = field(default_factory=list)
-    failing_from_s: float | None = None
-    failing_until_s: float = 0.0
-    began: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.began = self.clock().timestamp()
 
     def get_secret_value(self, **_: Any) -> dict[str, str]:
         """One read."""
-        age_s = self.clock().timestamp() - self.began
-        if self.failing_from_s is not None and self.failing_from_s <= age_s < self.failing_until_s:
-            raise secret_error("ThrottlingException")
-        if self.faults:
-            raise self.faults.pop(0)
         if isinstance(self.value, BaseException):
             raise self.value
         return {"SecretString": self.value}
 
 
-class FaultyLedger(MemorySendLedger):
-    """`faults`: by method, what is raised before each call; `lost`: after it had its effect."""
+class DeliverFunction:
+    """The function with both channels, their queues, and what people see, hour by hour.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.faults: dict[str, list[BaseException]] = {}
-        self.lost: dict[str, list[BaseException]] = {}
-        self.away_until_s: dict[str, float] = {}
-        self.clock: Callable[[], float] = lambda: 0.0
-
-    def __getattribute__(self, name: str) -> Any:
-        found = super().__getattribute__(name)
-        if name.startswith("_") or not callable(found) or name in ("state", "clock"):
-            return found
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if self.clock() < self.away_until_s.get(name, 0):
-                raise Unavailable("the table is away")
-            if before := self.faults.get(name):
-                raise before.pop(0)
-            answer = found(*args, **kwargs)
-            if after := self.lost.get(name):
-                raise after.pop(0)
-            return answer
-
-        return call
-
-
-class Delivery:
-    """The function, its queues, and what people see, hour by hour."""
+    `faults` are those of the calls to the ledger and of `get_secret_value`.
+    """
 
     def __init__(
-        self,
-        slack: Behaviour | None = None,
-        sns: Behaviour | None = None,
-        channels: Sequence[str] = ("slack", "sns"),
+        self, slack: Behaviour, sns: Behaviour, channels: Sequence[str] = ("slack", "sns")
     ) -> None:
         self.clock = Clock()
-        self.services = {
-            "slack": Service(self.clock, slack or works),
-            "sns": Service(self.clock, sns or works),
-        }
-        self.store = Store(self.clock)
-        self.ledger = FaultyLedger()
-        self.ledger.clock = lambda: self.services["slack"].age_s
-        self.counts: dict[tuple[str, str | None], int] = {}
-        self.texts: list[str] = []
+        self.services = {"slack": Service(self.clock, slack), "sns": Service(self.clock, sns)}
+        self.store, self.ledger, self.faults = Store(), MemorySendLedger(), Faults(self.clock)
+        self.report = RecordedReport()
         self.queues = {name: FakeQueue(name, self.clock) for name in self.services}
         self.dead = FakeQueue("dead", self.clock)
-        secret = SecretReader(self.store, "slack-webhook", lambda: self.clock().timestamp())
+        store, ledger = (
+            Watched(target, self.faults.before, self.faults.after)
+            for target in (self.store, self.ledger)
+        )
+        secret = SecretReader(store, "slack-webhook", lambda: self.clock().timestamp())
         connected: dict[str, Any] = {
             "slack": SlackChannel("slack", secret, self.services["slack"].transport),
             "sns": SnsChannel(self.services["sns"], "arn:aws:sns:us-east-1:111122223333:notices"),
         }
-        working = cast("Mapping[str, Channel]", {name: connected[name] for name in channels})
-        self.handle = wired(
-            DeliverDependencies(cast("Any", self.ledger), working, self.clock),
-            queues=cast("dict[str, SqsQueue]", {name: self.queues[name] for name in channels}),
+        self.handle = deliverer(
+            ledger,
+            {name: connected[name] for name in channels},
+            queues={name: self.queues[name] for name in channels},
             dead_letters=self.dead,
-            checks={name: one for name, one in checks(CHANNELS).items() if name in channels},
-            report=cast("Report", Counting(self.counts, self.texts)),
+            clock=self.clock,
+            report=self.report,
         )
 
     def notify(self, channel: str = "slack", *, count: int = 1, first: int = 1) -> None:
@@ -300,44 +334,15 @@ class Delivery:
         """Everything works again."""
         for service in self.services.values():
             service.behaviour = works
-        self.store.value, self.store.faults, self.store.failing_from_s = WEBHOOK, [], None
-        for plan in (self.ledger.faults, self.ledger.lost, self.ledger.away_until_s):
-            plan.clear()
+        self.store.value = WEBHOOK
+        self.faults.heal()
         self.dead.errors.clear()
 
     def anew(self) -> None:
         """Posts and counts are those from here on."""
         self.services["slack"].posts, self.services["slack"].shown[:] = 0, []
-        self.counts.clear()
+        self.report.counts.clear()
 
     def reasons(self) -> list[str]:
         """Of the dead letters."""
         return [attributes.get("reason", "") for attributes in self.dead.attributes()]
-
-
-class Counting:
-    """A Report that only adds up, and keeps every text."""
-
-    def __init__(self, counts: dict[tuple[str, str | None], int], texts: list[str]) -> None:
-        self._counts = counts
-        self._texts = texts
-
-    def count(self, name: str, *, channel: str | None = None) -> None:
-        self._counts[name, channel] = self._counts.get((name, channel), 0) + 1
-
-    def defect(self, message: str, error: Exception, **named: Any) -> None:
-        self._texts.append(f"{message} {error!r} {named}")
-
-    def __getattr__(self, name: str) -> Any:
-        def note(*words: Any, **named: Any) -> None:
-            self._texts.append(f"{name} {words} {named}")
-
-        return note
-
-
-def numbered_body(channel: str, number: int) -> str:
-    """A notice whose payload says its number."""
-    message = json.loads(notice_body(channel, version=number))
-    key = "text" if channel == "slack" else "message"
-    message["payload"] = {**PAYLOADS[channel], key: f"notice {number}"}
-    return json.dumps(message)
