@@ -124,7 +124,7 @@ def main() -> None:
     from sageaudit.workflows.audit.attempt import Audited, Caller  # noqa: PLC0415
     from sageaudit.workflows.audit.run import audit_finished_job  # noqa: PLC0415
     from sageaudit.workflows.recordings.jobs import ABSENT  # noqa: PLC0415
-    from tests.fakes.dependencies import SaidJobs, dependencies  # noqa: PLC0415
+    from tests.fakes.audit_flow import FakeJobs, dependencies  # noqa: PLC0415
     from tests.fakes.sweeps import SweepFlow, together  # noqa: PLC0415
 
     kind = JobKind("study")
@@ -154,7 +154,7 @@ def main() -> None:
     metrics = Mock()
     metrics.read = lambda job, _: measure(job, (), packaged.types(), absent=ABSENT)
     deps = replace(
-        dependencies(SaidJobs()),
+        dependencies(FakeJobs()),
         jobs=SageMakerJobs(lambda *_: client),
         metrics=metrics,
         markets=offline_markets(),

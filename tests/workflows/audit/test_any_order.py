@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,9 +18,11 @@ from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Repeated
 from sageaudit.workflows.audit.run import audit_finished_job
-from tests.fakes.dependencies import SaidJobs, dependencies, ended
+from tests.fakes.audit_flow import FakeJobs, dependencies
+from tests.fakes.calls import Watched
 from tests.fakes.due import due
 from tests.fakes.jobs import START, flat, training_answer
+from tests.fakes.lambda_events import ended
 
 DAY = START + timedelta(days=1)
 FAR = START + timedelta(days=30)
@@ -87,7 +89,7 @@ class EvenMetrics(Struct, frozen=True):
 def office(runs: Sequence[Run], **changes: Any) -> AuditDependencies:
     """An empty history."""
     metrics: Any = EvenMetrics(runs)
-    return dependencies(SaidJobs(answers(runs)), metrics, **changes)  # type: ignore[arg-type]
+    return dependencies(FakeJobs(answers(runs)), metrics, **changes)  # type: ignore[arg-type]
 
 
 def audit(number: int, of: AuditDependencies, *, again: bool = False) -> None:
@@ -230,29 +232,16 @@ def test_the_family_shows_the_sum_of_its_runs_own_dollars() -> None:
     assert family.avoidable_usd == sum(known)
 
 
-class CountedDetails:
-    """A history that counts the details that are read from it."""
-
-    def __init__(self, history: Any) -> None:
-        self.history = history
-        self.read: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        self.read.append(name)
-        return getattr(self.history, name)
-
-
 def test_what_an_audit_reads_of_its_family() -> None:
     """A long run: its family once. A short one: also the details of as many runs as it needs."""
     runs = [Run(6, 3)] * 12 + [Run(60, 3)]
     of = office(runs)
-    counted: Any = CountedDetails(of.history)
-    watched = replace(of, history=counted)
-    reads = []
+    calls, reads = list[str](), []
+    watched = replace(of, history=cast("Any", Watched(of.history, calls.append)))
     for number in range(len(runs)):
         audit(number, watched)
-        reads.append(counted.read.count("detail"))
-        counted.read.clear()
+        reads.append(calls.count("detail"))
+        calls.clear()
     assert reads == [0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 7, 0]
     audit(12, watched, again=True)
-    assert counted.read == ["runs", "record", "recheck_family"]
+    assert calls == ["runs", "record", "recheck_family"]

@@ -23,9 +23,10 @@ from sageaudit.workflows.audit.attempt import (
     Wait,
 )
 from sageaudit.workflows.audit.run import audit_finished_job
-from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies, ended
+from tests.fakes.audit_flow import FakeJobs, FakeMetrics, dependencies
 from tests.fakes.due import due
 from tests.fakes.jobs import training_answer, transition
+from tests.fakes.lambda_events import ended
 
 END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
 CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
@@ -47,9 +48,9 @@ NEVER_STARTED: dict[str, Any] = {
 }
 
 
-def answered(*answers: Any, **more: Any) -> SaidJobs:
+def answered(*answers: Any, **more: Any) -> FakeJobs:
     """SageMaker with these answers for the one job."""
-    return SaidJobs({NAME: list(answers) or [training_answer()]}, **more)
+    return FakeJobs({NAME: list(answers) or [training_answer()]}, **more)
 
 
 def audit(
@@ -100,7 +101,7 @@ def test_the_event_is_only_a_hint() -> None:
     assert result.document["bill"]["total_usd"] == Decimal("1.472")
 
 
-LATE = SaidMetrics(minutes=10)
+LATE = FakeMetrics(minutes=10)
 GONE = JobNotFound("there is no training job train-vision")
 
 
@@ -108,12 +109,12 @@ GONE = JobNotFound("there is no training job train-vision")
     ("answer", "metrics", "delay_s"),
     [
         (training_answer(), LATE, 900),  # ten of 48 minutes are there
-        (GONE, SaidMetrics(), 60),  # Describe may lag behind the event
-        (training_answer(TrainingJobStatus="InProgress"), SaidMetrics(), 60),
+        (GONE, FakeMetrics(), 60),  # Describe may lag behind the event
+        (training_answer(TrainingJobStatus="InProgress"), FakeMetrics(), 60),
     ],
     ids=["late metrics", "not found", "behind"],
 )
-def test_what_comes_late_is_waited_for(answer: Any, metrics: SaidMetrics, delay_s: int) -> None:
+def test_what_comes_late_is_waited_for(answer: Any, metrics: FakeMetrics, delay_s: int) -> None:
     """Five minutes after the end."""
     result = audit(dependencies(answered(answer), metrics))
     assert isinstance(result, Later)
@@ -158,13 +159,13 @@ def test_a_short_run_does_not_wait_for_points_that_no_rule_needs() -> None:
         BillableTimeInSeconds=899,
         SecondaryStatusTransitions=[transition("Training", "10:00:00", "10:14:59")],
     )
-    assert isinstance(audit(dependencies(answered(short), SaidMetrics(minutes=1))), Audited)
+    assert isinstance(audit(dependencies(answered(short), FakeMetrics(minutes=1))), Audited)
 
 
 def test_denied_metrics_are_named_and_not_waited_for() -> None:
     """The audit stands without them."""
     denied = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
-    document = done(dependencies(answered(), SaidMetrics(missing=denied)))
+    document = done(dependencies(answered(), FakeMetrics(missing=denied)))
     assert document["audit"]["settled"] is True
     assert document["bill"]["complete"] is True
     assert unknown_of("gpu-underused", document) == "metric_denied"
@@ -291,8 +292,8 @@ def pooled(status: str | None, retained: int | None) -> dict[str, Any]:
 USED = {"cpu": 60.0, "memory": 60.0}
 
 
-@pytest.mark.parametrize("metrics", [SaidMetrics(use=USED), LATE], ids=["whole", "late"])
-def test_an_open_warm_pool_is_looked_at_again_at_its_end(metrics: SaidMetrics) -> None:
+@pytest.mark.parametrize("metrics", [FakeMetrics(use=USED), LATE], ids=["whole", "late"])
+def test_an_open_warm_pool_is_looked_at_again_at_its_end(metrics: FakeMetrics) -> None:
     """Half an hour after the job, which is before the hour for late metrics: then it is amended."""
     of = dependencies(answered(pooled("Available", 280), pooled("Terminated", 1800)), metrics)
     document = done(of, waited=WAITED)
@@ -309,7 +310,7 @@ def test_an_open_warm_pool_is_looked_at_again_at_its_end(metrics: SaidMetrics) -
 
 def test_a_keep_alive_without_pool_is_settled_once_it_has_run_out() -> None:
     """A quota of 0 gives no pool: no status will ever come."""
-    of = dependencies(answered(pooled(None, None)), SaidMetrics(use=USED))
+    of = dependencies(answered(pooled(None, None)), FakeMetrics(use=USED))
     first = done(of)
     assert (first["audit"]["settled"], first["audit"]["due_at"]) == (False, "2026-05-20T11:30:00Z")
     later = done(of, END + timedelta(minutes=31), waited=None)
@@ -378,7 +379,7 @@ ODD: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("change", ODD.values(), ids=ODD)
 def test_an_answer_that_is_impossible_or_unknown_is_recorded(change: dict[str, Any]) -> None:
     """As unauditable, or with a bill that is at no price of 0; nothing is idle in it."""
-    of = dependencies(answered(*[training_answer(**change)] * 3), SaidMetrics(missing=NONE))
+    of = dependencies(answered(*[training_answer(**change)] * 3), FakeMetrics(missing=NONE))
     document = done(of, END + timedelta(days=2), waited=WAITED)
     assert kept(of)["bill"] == document["bill"]
     total, resources = document["bill"]["total_usd"], change.get("ResourceConfig")
@@ -391,7 +392,7 @@ def test_an_answer_that_is_impossible_or_unknown_is_recorded(change: dict[str, A
 def test_a_run_that_never_started_is_recorded_at_no_cost() -> None:
     """Failed for capacity: 0, complete, settled, no finding."""
     document = done(
-        dependencies(answered(training_answer(**NEVER_STARTED)), SaidMetrics(missing=NONE))
+        dependencies(answered(training_answer(**NEVER_STARTED)), FakeMetrics(missing=NONE))
     )
     assert (document["bill"]["total_usd"], document["bill"]["complete"]) == (0, True)
     assert document["findings"] == []

@@ -14,7 +14,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Throttled
 from sageaudit.workflows.audit.attempt import Caller, Repeated
 from sageaudit.workflows.audit.judge import audit_roll_up
-from tests.fakes.dependencies import House
+from tests.fakes.audit_flow import AuditFlow
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.workflows.audit import test_families as families
 from tests.workflows.audit.test_roll_up import NOW, TUNING_ARN, house, summed, sweep, trial, tuned
@@ -22,12 +22,12 @@ from tests.workflows.audit.test_roll_up import NOW, TUNING_ARN, house, summed, s
 DAY = timedelta(days=1)
 
 
-def failing_once(of: House, question: str) -> Any:
+def failing_once(of: AuditFlow, question: str) -> Any:
     """The history does not answer this, which is asked after the record."""
     return patch.object(of.history, question, side_effect=Throttled("dynamodb is throttled."))
 
 
-def sum_of(of: House) -> AuditSummary:
+def sum_of(of: AuditFlow) -> AuditSummary:
     """The newest sum of the tuning job."""
     family = RunQuery.of_family(ACCOUNT, REGION, TUNING_ARN)
     heads: list[AuditSummary] = [head for head in of.history.runs(family) if head.rollup]
@@ -35,7 +35,7 @@ def sum_of(of: House) -> AuditSummary:
     return head
 
 
-def settled_sum_without_the_last() -> House:
+def settled_sum_without_the_last() -> AuditFlow:
     """Two of three trials are summed, and nobody waits for the third."""
     of = house(sweep(Completed=2, NonRetryableError=1))
     of.audited(NOW, "trial-1")
@@ -78,7 +78,7 @@ def test_a_message_that_comes_for_the_first_time_checks_nothing_twice() -> None:
 
 def test_a_run_is_due_although_the_check_after_an_earlier_runs_record_failed() -> None:
     """The same for runs of a family: the earlier run was audited late."""
-    of = House({f"train-{n}": families.answer(n) for n in range(2)})
+    of = AuditFlow({f"train-{n}": families.answer(n) for n in range(2)})
     now = families.FIRST_END + DAY
     second = of.audited(now, "train-1", CreationTime=None)
     with failing_once(of, "recheck_family"), pytest.raises(Throttled):
@@ -111,7 +111,7 @@ def test_a_tuning_job_whose_name_was_used_before_sums_its_own_trials() -> None:
     own = trial("own", CreationTime="2026-05-20T09:10:00Z")
     later = trial("later", CreationTime="2026-05-20T11:00:01Z")
     answers = {"sweep": sweep(Completed=1), "old": earlier, "own": own, "later": later}
-    of = House(answers)
+    of = AuditFlow(answers)
     for name in ("old", "own", "later"):
         of.event(NOW, name, CreationTime=answers[name]["CreationTime"])
     result = summed(of)
@@ -121,7 +121,7 @@ def test_a_tuning_job_whose_name_was_used_before_sums_its_own_trials() -> None:
 def test_no_tag_puts_a_job_into_the_sum_of_a_tuning_job() -> None:
     """Its family is what it runs."""
     job = trial("trial-1") | {"TuningJobArn": None}
-    of = House({"trial-1": job}, policy=Policy(family_tag="family"))
+    of = AuditFlow({"trial-1": job}, policy=Policy(family_tag="family"))
     of.jobs.tag_answer = {"family": TUNING_ARN}
     of.audited(NOW, "trial-1")
     assert not list(of.history.runs(RunQuery.of_family(ACCOUNT, REGION, TUNING_ARN)))

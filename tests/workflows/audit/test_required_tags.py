@@ -8,7 +8,7 @@ from sageaudit.domain.policy.policy import Policy, parse
 from sageaudit.errors import AccessDenied
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
-from tests.fakes.dependencies import END, KEY, House
+from tests.fakes.audit_flow import END, KEY, AuditFlow
 from tests.fakes.jobs import training_answer
 from tests.workflows.audit.test_reaudit import DAY, HOUR, MINUTE, pool
 
@@ -27,9 +27,9 @@ def answer(document: AuditDocument) -> str:
     return "clear" if RULE in document["clear"] else unknown.get(RULE, "not applicable")
 
 
-def house(policy: Policy = TEAM, tags: Any = None, *answers: dict[str, Any]) -> House:
+def house(policy: Policy = TEAM, tags: Any = None, *answers: dict[str, Any]) -> AuditFlow:
     """One job with these tags under a policy."""
-    one = House(list(answers) or [training_answer()], policy=policy)
+    one = AuditFlow(list(answers) or [training_answer()], policy=policy)
     one.jobs.tag_answer = {} if tags is None else tags
     return one
 
@@ -76,7 +76,7 @@ def test_a_tag_that_was_not_asked_for_is_unknown_later() -> None:
     one = house(Policy(), {"purpose": "v"}, pool("Available"), pool("Terminated", 600))
     one.audited(END + 5 * MINUTE)
     one.jobs.tag_answer = DENIED
-    one.of = replace(one.of, policy=TEAM)
+    one.deps = replace(one.deps, policy=TEAM)
     assert "not all of its tags were read" in answer(one.audited(END + 2 * HOUR).document)
 
 

@@ -13,7 +13,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing
 from sageaudit.workflows.audit.attempt import Audited, Caller, Later, Outcome, Repeated, Wait
-from tests.fakes.dependencies import House, SaidMetrics
+from tests.fakes.audit_flow import AuditFlow, FakeMetrics
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 
 NOW = datetime(2026, 5, 20, 11, 5, tzinfo=UTC)
@@ -43,7 +43,7 @@ def trial(name: str, **changes: Any) -> dict[str, Any]:
     )
 
 
-def house(tuning: dict[str, Any], **metrics: Any) -> House:
+def house(tuning: dict[str, Any], **metrics: Any) -> AuditFlow:
     """The tuning job and three trials, the third of which failed."""
     answers = {
         "sweep": tuning,
@@ -51,17 +51,17 @@ def house(tuning: dict[str, Any], **metrics: Any) -> House:
         "trial-2": trial("trial-2"),
         "trial-3": trial("trial-3", TrainingJobStatus="Failed", FailureReason="exit code: 1"),
     }
-    return House(answers, SaidMetrics(**metrics))
+    return AuditFlow(answers, FakeMetrics(**metrics))
 
 
-def tuned(of: House, waits: int | None = 0, now: datetime = NOW) -> Outcome:
+def tuned(of: AuditFlow, waits: int | None = 0, now: datetime = NOW) -> Outcome:
     """The tuning job's end, after so many waits of each reason; None: it may not wait."""
     caller = Caller.PERSON if waits is None else Caller.DELIVERY
     waited = dict.fromkeys(Wait, waits or 0)
     return of.event(now, "sweep", JobKind.TUNING, caller=caller, waited=waited, CreationTime=None)
 
 
-def summed(of: House, waits: int | None = 0) -> Audited:
+def summed(of: AuditFlow, waits: int | None = 0) -> Audited:
     """The same where it ends in a record."""
     result = tuned(of, waits)
     assert isinstance(result, Audited), result
@@ -161,7 +161,7 @@ def test_the_same_roll_up_twice_is_one_version() -> None:
 def test_another_tuning_jobs_children_are_not_its_own() -> None:
     """Only the family of its ARN counts."""
     answer = trial("trial-1") | {"TuningJobArn": TUNING_ARN + "-other"}
-    of = House({"sweep": sweep(Completed=1), "trial-1": answer})
+    of = AuditFlow({"sweep": sweep(Completed=1), "trial-1": answer})
     of.audited(NOW, "trial-1")
     assert isinstance(tuned(of), Later)
 
@@ -176,7 +176,7 @@ class NoHosts:
 def test_a_tuning_job_that_still_runs_is_no_sum_yet() -> None:
     """Describe behind its event: nothing settled, no total, and a second look is due."""
     running = sweep(InProgress=2) | {"HyperParameterTuningJobStatus": "InProgress"}
-    result = summed(House({"sweep": running}, NoHosts()), waits=99)
+    result = summed(AuditFlow({"sweep": running}, NoHosts()), waits=99)
     document = result.document
     assert document["rollup"] is True
     assert document["bill"]["total_usd"] is None
