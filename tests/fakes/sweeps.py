@@ -19,6 +19,7 @@ from sageaudit.structs import replace
 from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept, sweep
 from sageaudit.workflows.sweep.watch import WatchedList
 from tests.fakes.calls import dying, no_step, stepped
+from tests.fakes.families import run_summary
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.memory_ledger import MemoryNotes
 from tests.fakes.queues import FakeQueue
@@ -91,9 +92,8 @@ class KnownRuns:
 
 def head_of(listed: Listed, *, due_at: datetime | None = None) -> AuditSummary:
     """The head of an audit of it."""
-    return AuditSummary(
+    return run_summary(
         key=key_of(listed),
-        version=1,
         settled=due_at is None,
         due_at=due_at,
         last_modified_at=listed.last_at,
@@ -102,20 +102,7 @@ def head_of(listed: Listed, *, due_at: datetime | None = None) -> AuditSummary:
         status=listed.status,
         account=listed.ref.account,
         region=listed.ref.region,
-        family="family",
-        owner=None,
         ended_at=listed.last_at,
-        rollup=False,
-        total_usd=None,
-        avoidable_usd=None,
-        lost_usd=None,
-        top_rule=None,
-        unauditable=None,
-        digest="digest",
-        ruleset="1",
-        policy="1",
-        family_version=1,
-        finding_ids=(),
     )
 
 

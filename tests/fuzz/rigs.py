@@ -34,6 +34,7 @@ from tests.fakes.lambda_events import RecordedReport, notice_record, sqs_record,
 from tests.fakes.memory_ledger import MemoryNotes, MemorySendLedger
 from tests.fakes.queues import FakeQueue
 from tests.fuzz.mutate import NONSENSE, mutated, mutated_text
+from tests.integration.whole_flow import delivered
 
 HEALS_AFTER = 3
 """So many answers are mutated; then AWS is itself again, so that no input waits for days."""
@@ -174,17 +175,7 @@ def audit_one(dice: Random) -> list[str]:
         metrics=CloudWatchMetrics(lambda *_: aws, packaged.types()),
     )
     made.clock.now = of.ended_at
-    entry = of.event()
-    body = json.dumps(
-        {
-            "source": entry["Source"],
-            "detail-type": entry["DetailType"],
-            "account": ACCOUNT,
-            "region": REGION,
-            "time": of.ended_at.isoformat(),
-            "detail": json.loads(entry["Detail"]),
-        }
-    )
+    body = delivered(of)
     sent = mutated_text(body, dice) if spoils == "event" else body
     attributes = {"waited-late_metrics": "x", "first-sent": "-5"} if spoils == "message" else {}
     made.send(sent, **{name: str(mutated(value, dice)) for name, value in attributes.items()})
