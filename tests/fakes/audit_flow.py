@@ -85,7 +85,9 @@ class FakeMarkets:
         return market()
 
 
-def dependencies(jobs: Any, metrics: Any = None, **changes: Any) -> AuditDependencies:
+def dependencies(
+    jobs: FakeJobs, metrics: FakeMetrics | None = None, **changes: Any
+) -> AuditDependencies:
     """What an audit asks: fakes, the whole catalogue of rules, and a history in memory."""
     plain = AuditDependencies(
         jobs=jobs,
@@ -106,11 +108,20 @@ class AuditFlow:
     """
 
     def __init__(
-        self, answers: Mapping[str, Any] | list[Any], metrics: Any = None, **changes: Any
+        self,
+        answers: Mapping[str, Any] | list[Any],
+        metrics: Any = None,
+        *,
+        tags: Mapping[str, str] | Exception | None = None,
+        **changes: Any,
     ) -> None:
         named = answers if isinstance(answers, Mapping) else {NAME: answers}
         self.jobs = FakeJobs(
-            {name: list(said) if isinstance(said, list) else [said] for name, said in named.items()}
+            {
+                name: list(said) if isinstance(said, list) else [said]
+                for name, said in named.items()
+            },
+            tags or {},
         )
         self.metrics = metrics or FakeMetrics()
         self.deps = dependencies(self.jobs, self.metrics, **changes)

@@ -147,7 +147,7 @@ def _recordings(answer: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str,
 
 def _log(deps: Any, tags: Mapping[str, str], kind: JobKind) -> str:
     """The lines that the function logs, and the texts of what it raises."""
-    detail = {f"{kind.row.prefix}JobStatus": "Failed", "Tags": dict(tags)}
+    detail: dict[str, Any] = {f"{kind.row.prefix}JobStatus": "Failed", "Tags": dict(tags)}
     message = SqsMessage(sqs_record(job_event(NAME, kind=kind, **detail)))
     lines = io.StringIO()
     with redirect_stdout(lines):

@@ -86,8 +86,8 @@ class EvenMetrics(Struct, frozen=True):
         return flat(job, run.minutes, cpu=40, memory=20, gpu=run.gpu, gpu_memory=20)
 
 
-def office(runs: Sequence[Run], **changes: Any) -> AuditDependencies:
-    """An empty history."""
+def flow_dependencies(runs: Sequence[Run], **changes: Any) -> AuditDependencies:
+    """What the flow asks, with an empty history."""
     metrics: Any = EvenMetrics(runs)
     return dependencies(FakeJobs(answers(runs)), metrics, **changes)  # type: ignore[arg-type]
 
@@ -148,7 +148,7 @@ runs_of_a_family = st.lists(
 @given(runs_of_a_family, st.data())
 def test_the_order_of_audits_does_not_matter(runs: list[Run], data: st.DataObject) -> None:
     """After what is due was looked at again, every document is as if the ends had set the order."""
-    in_order, shuffled = office(runs), office(runs)
+    in_order, shuffled = flow_dependencies(runs), flow_dependencies(runs)
     for number in range(len(runs)):
         audit(number, in_order)
     assert look_again(in_order) == 0
@@ -165,7 +165,7 @@ def test_a_second_look_between_late_audits_does_not_matter(
     runs: list[Run], data: st.DataObject
 ) -> None:
     """It may come at any time, and a delivery may come twice."""
-    in_order, shuffled = office(runs), office(runs)
+    in_order, shuffled = flow_dependencies(runs), flow_dependencies(runs)
     for number in range(len(runs)):
         audit(number, in_order)
     order = data.draw(st.permutations(range(len(runs))))
@@ -189,7 +189,7 @@ def test_what_is_told_once_is_told_of_the_same_run_in_any_order(
     Runs of 70 minutes: the first two have not cost enough for managed spot to be named.
     """
     runs = [Run(70, 60)] * 5
-    in_order, shuffled = office(runs), office(runs)
+    in_order, shuffled = flow_dependencies(runs), flow_dependencies(runs)
     for number in range(len(runs)):
         audit(number, in_order)
     said = [
@@ -206,7 +206,7 @@ def test_what_is_told_once_is_told_of_the_same_run_in_any_order(
 def test_the_family_shows_the_sum_of_its_runs_own_dollars() -> None:
     """The first runs are too short alone and stay so; the later ones count each its own minutes."""
     runs = [Run(8, 0)] * 5
-    of = office(runs)
+    of = flow_dependencies(runs)
     for number in range(5):
         audit(number, of)
     documents = told(of, runs)
@@ -235,7 +235,7 @@ def test_the_family_shows_the_sum_of_its_runs_own_dollars() -> None:
 def test_what_an_audit_reads_of_its_family() -> None:
     """A long run: its family once. A short one: also the details of as many runs as it needs."""
     runs = [Run(6, 3)] * 12 + [Run(60, 3)]
-    of = office(runs)
+    of = flow_dependencies(runs)
     calls, reads = list[str](), []
     watched = replace(of, history=cast("Any", Watched(of.history, calls.append)))
     for number in range(len(runs)):

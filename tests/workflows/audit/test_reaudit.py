@@ -12,7 +12,7 @@ from sageaudit.errors import AccessDenied, JobNotFound, Throttled
 from sageaudit.workflows.audit.attempt import Audited, Later, Repeated
 from tests.fakes.audit_flow import END, KEY, AuditFlow, FakeMetrics
 from tests.fakes.jobs import training_answer, transition
-from tests.workflows.audit.test_roll_up import NOW, house, sweep, tuned
+from tests.workflows.audit.test_roll_up import NOW, flow_with_trials, sweep, tuned
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 KEPT_ALIVE = {
@@ -320,10 +320,10 @@ def test_a_job_that_still_runs_is_looked_at_each_hour_and_not_for_ever() -> None
 
 def test_a_roll_up_whose_children_never_come_is_settled_after_a_day() -> None:
     """It says how many it lacks."""
-    of = house(sweep(Completed=2, NonRetryableError=1))
-    of.audited(NOW, "trial-1")
-    tuned(of, 3)
-    last = [tuned(of, now=END + hours * HOUR) for hours in (2, 5, 11, 23, 25)][-1]
+    flow = flow_with_trials(sweep(Completed=2, NonRetryableError=1))
+    flow.audited(NOW, "trial-1")
+    tuned(flow, 3)
+    last = [tuned(flow, now=END + hours * HOUR) for hours in (2, 5, 11, 23, 25)][-1]
     assert isinstance(last, Audited)
     assert (last.document["audit"]["settled"], last.recorded.version) == (True, 2)
     assert last.document["bill"]["missing"] == ["2 of 3 training jobs are not audited"]
