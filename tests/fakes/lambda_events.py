@@ -32,6 +32,7 @@ class Lambda:
     """The context: how much time is left."""
 
     left_ms: Iterator[int]
+    aws_request_id: str = "request"
 
     def get_remaining_time_in_millis(self) -> int:
         return next(self.left_ms)

@@ -1,6 +1,6 @@
 """The sweep's function: what it counts and logs, and what it answers."""
 
-from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 from unittest.mock import patch
 
@@ -14,7 +14,7 @@ from sageaudit.errors import AwsError, Throttled, Unavailable
 from sageaudit.workflows.sweep import run as sweeping
 from sageaudit.workflows.sweep.watch import WatchedList, WatchMessage
 from sweep import handler
-from tests.fakes.lambda_events import counted
+from tests.fakes.lambda_events import Lambda, counted
 from tests.fakes.sweeps import (
     DAY,
     HOUR,
@@ -31,16 +31,9 @@ from tests.fakes.sweeps import (
 ENVIRON = {"POWERTOOLS_SERVICE_NAME": "sweep", "POWERTOOLS_METRICS_NAMESPACE": "sageaudit"}
 
 
-@dataclass
-class Context:
-    """One invocation, with so much time left."""
-
-    aws_request_id: str = "one"
-    left_ms: int = 600_000
-
-    def get_remaining_time_in_millis(self) -> int:
-        """What is left of the function's timeout."""
-        return self.left_ms
+def context(request_id: str = "one", *, left_ms: int = 600_000) -> Lambda:
+    """One invocation, in which no time passes."""
+    return Lambda(repeat(left_ms), request_id)
 
 
 def sweeper(flow: SweepFlow) -> handler.Sweeper:
@@ -55,7 +48,7 @@ def counts(capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
 
 def test_a_sweep_without_jobs_counts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """A metric is charged where it has values."""
-    assert sweeper(flow_with())({}, Context()) == {"failed": 0}
+    assert sweeper(flow_with())({}, context()) == {"failed": 0}
     assert counts(capsys) == {}
 
 
@@ -63,7 +56,7 @@ def test_what_is_found_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     """Two jobs without an audit."""
     ended = NOON - 40 * MINUTE
     flow = flow_with(row("a", ended), row("b", ended, kind=JobKind.PROCESSING))
-    sweeper(flow)({}, Context())
+    sweeper(flow)({}, context())
     assert counts(capsys) == {"JobsEnded": 2, "JobsMissing": 2, "ReconcilerFound": 2}
 
 
@@ -74,7 +67,7 @@ def test_a_list_that_fails_is_counted_and_named(
     flow = flow_with(row("b", NOON - HOUR, kind=JobKind.PROCESSING))
 
     flow.pages.spoils = refuses(TRAINING, Throttled("sagemaker:ListTrainingJobs is throttled"))
-    assert sweeper(flow)({}, Context()) == {"failed": 1}
+    assert sweeper(flow)({}, context()) == {"failed": 1}
     found = counts(capsys)
     assert (found["SweepFailed"], found["ReconcilerFound"]) == (1, 1)
     assert "list failed" in caplog.text
@@ -88,7 +81,7 @@ def test_what_is_missing_is_counted_although_the_list_then_fails(
     flow.pages.size = 1
 
     flow.pages.spoils = refuses(TRAINING, Throttled("throttled"), from_page=2)
-    sweeper(flow)({}, Context())
+    sweeper(flow)({}, context())
     found = counts(capsys)
     assert (found["SweepFailed"], found["JobsMissing"]) == (1, 1)
 
@@ -101,7 +94,7 @@ def test_audits_that_cannot_be_read_are_failures_and_no_defects(
     flow = flow_with(new, row("lost", NOON - HOUR))
     flow.history.audited(old, due_at=NOON - HOUR)
     flow.history.unreadable = {key_of(old), key_of(new)}
-    assert sweeper(flow)({}, Context()) == {"failed": 2}
+    assert sweeper(flow)({}, context()) == {"failed": 2}
     found = counts(capsys)
     assert (found["SweepFailed"], found.get("Defects"), found["ReconcilerFound"]) == (2, None, 1)
     reasons = [vars(record).get("reason") for record in caplog.records]
@@ -116,7 +109,7 @@ def test_a_table_that_does_not_answer_is_a_failure_without_an_error(
     flow = flow_with()
 
     with patch.object(flow.notes, "take_turn", side_effect=error):
-        assert sweeper(flow)({}, Context()) == {"failed": 1}
+        assert sweeper(flow)({}, context()) == {"failed": 1}
     assert counts(capsys) == {"SweepFailed": 1}
 
 
@@ -126,7 +119,7 @@ def test_a_defect_is_counted_raised_and_leaves_no_turn(capsys: pytest.CaptureFix
 
     flow.pages.spoils = refuses(TRAINING, ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
-        sweeper(flow)({}, Context())
+        sweeper(flow)({}, context())
     found = counts(capsys)
     assert (found["SweepFailed"], found["Defects"]) == (1, 1)
     assert flow.notes.take_turn("another", NOON, 1)
@@ -137,7 +130,7 @@ def test_a_second_sweep_does_nothing(capsys: pytest.CaptureFixture[str]) -> None
     flow = flow_with(row("a", NOON - HOUR))
     flow.notes.take_turn("first", flow.now, handler.LEASE_S)
     asked = len(flow.pages.asked)
-    assert sweeper(flow)({}, Context("second")) == {"failed": 0}
+    assert sweeper(flow)({}, context("second")) == {"failed": 0}
     assert len(flow.pages.asked) == asked
     assert not counts(capsys)
 
@@ -146,7 +139,7 @@ def test_a_sweep_without_time_leaves_the_rest(capsys: pytest.CaptureFixture[str]
     """It reads no list, and says nothing of any."""
     flow = flow_with(row("a", NOON - HOUR))
     asked = len(flow.pages.asked)
-    assert sweeper(flow)({}, Context(left_ms=1_000)) == {"failed": 0}
+    assert sweeper(flow)({}, context(left_ms=1_000)) == {"failed": 0}
     assert len(flow.pages.asked) == asked
     assert not counts(capsys)
     assert flow.notes.state(TRAINING) is not None
@@ -171,7 +164,7 @@ def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> No
     rows: list[dict[str, Any]] = []
     asked: dict[str, Any] = {"next": ""}
     while asked["next"] is not None:
-        asked = function({"members_after": asked["next"]}, Context())
+        asked = function({"members_after": asked["next"]}, context())
         assert len(asked["members"]) <= 4
         rows += asked["members"]
     assert [(row["account"], row["region"]) for row in rows] == members
@@ -187,6 +180,6 @@ def test_the_watch_counts_its_defects_and_what_no_route_takes(
     defects = (("arn", ZeroDivisionError("bug")),)
     part = WatchedList(TRAINING, 9, 1, left=7, messages=(message,), defects=defects)
     with patch.object(sweeping, "sweep", return_value=[part]):
-        assert sweeper(flow_with())({}, Context()) == {"failed": 1}
+        assert sweeper(flow_with())({}, context()) == {"failed": 1}
     assert counts(capsys) == {"MessagesUnrouted": 1, "SweepFailed": 1, "Defects": 1}
     assert [vars(one)["left"] for one in caplog.records if one.msg == "running jobs"] == [7]
