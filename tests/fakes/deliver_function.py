@@ -1,7 +1,7 @@
 """The deliver function over a clock, with channels, ledger and queues in memory.
 
 `deliverer` is the real handler over what a test gives it, such as a `RecordingChannel`.
-`DeliverFunction` has Slack, SNS and the secret as they may behave, behind the real channels too.
+`DeliverFunction` has the services of `channel_services.py` behind the real channels.
 """
 
 import json
@@ -10,21 +10,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
-from botocore.exceptions import ClientError
-
 from deliver.handler import wired
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.adapters.channels.channel import Response
 from sageaudit.adapters.channels.services import SlackChannel, SnsChannel, checks, writers
 from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.policy.routes import ChannelChoice
-from sageaudit.errors import MaybeSent
 from sageaudit.output.text.card import Notice, Payload, to_body
 from sageaudit.ports import Channel, Queue, SendLedger
 from sageaudit.workflows.deliver import DeliverDependencies
 from tests.fakes.calls import Clock, Faults, Watched
+from tests.fakes.channel_services import WEBHOOK, Behaviour, Service, Store, works
 from tests.fakes.lambda_events import PK, RecordedReport
 from tests.fakes.memory_ledger import MemorySendLedger
 from tests.fakes.queues import FakeQueue
@@ -46,9 +43,7 @@ CHANNELS: Mapping[str, ChannelChoice] = {
     "slack": ChannelChoice("slack", "webhook"),
 }
 PAYLOADS: Mapping[str, dict[str, Any]] = {"slack": SLACK, "sns": SNS}
-WEBHOOK = "https://hooks.slack.com/services/T0001/B0001/s3cr3ts3cr3t"
-HANGS_S, RECEIVE_S = 10, 0.5
-OK = Response(200, {}, b"ok")
+RECEIVE_S = 0.5
 
 
 def notice_body(channel: str = "slack", *, version: int = 1) -> str:
@@ -111,156 +106,6 @@ def deliverer(
 def slow_claims(ledger: MemorySendLedger, clock: Clock, seconds: float) -> Watched:
     """The ledger, which takes this long to give a lease."""
     return Watched(ledger, after=lambda call: clock.move(seconds if call == "claim_send" else 0))
-
-
-Behaviour = Callable[["Service", str], Any]
-"""What a service does with a text: returns its answer, or raises. It calls `shows` for what people
-see, and is not counted as a post where it raises ChannelUnavailable."""
-
-
-@dataclass
-class Service:
-    """`shown` has each message that a person may see; `posts` counts what reached the service."""
-
-    clock: Clock
-    behaviour: Behaviour
-    shown: list[str] = field(default_factory=list)
-    posts: int = 0
-
-    def reached(self) -> None:
-        """A request arrived."""
-        self.posts += 1
-
-    def shows(self, text: str) -> None:
-        """A person sees it."""
-        self.shown.append(text)
-
-    def transport(self, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
-        """Stands for https_post."""
-        del url, headers
-        answer: Response = self.behaviour(self, str(json.loads(body)["text"]))
-        return answer
-
-    def publish(self, **request: Any) -> dict[str, str]:
-        """Stands for boto3's SNS client."""
-        answer = self.behaviour(self, str(request["Message"]))
-        if isinstance(answer, Response):
-            return {"MessageId": "1"}
-        raise answer
-
-
-def works(service: Service, text: str) -> Response:
-    """Posts it."""
-    service.reached()
-    service.shows(text)
-    return OK
-
-
-def answers(status: int, body: str = "", *, shown: bool = False, **headers: str) -> Behaviour:
-    """An HTTP answer; `shown` where nobody knows, and the worst is that it was posted."""
-
-    def behave(service: Service, text: str) -> Response:
-        service.reached()
-        if shown or (status, body.strip()) == (200, "ok"):
-            service.shows(text)
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return Response(status, named, body.encode())
-
-    return behave
-
-
-def hangs(service: Service, text: str) -> Response:
-    """Posts it and says nothing."""
-    service.reached()
-    service.shows(text)
-    service.clock.move(HANGS_S)
-    raise MaybeSent("no answer came (TimeoutError)")
-
-
-def refuses(error: BaseException) -> Behaviour:
-    """No request reaches it."""
-
-    def behave(service: Service, text: str) -> Response:
-        del service, text
-        raise error
-
-    return behave
-
-
-def says(error: BaseException, *, shown: bool = False) -> Behaviour:
-    """A request reaches it, and an error comes back."""
-
-    def behave(service: Service, text: str) -> Response:
-        service.reached()
-        if shown:
-            service.shows(text)
-        raise error
-
-    return behave
-
-
-def sns_error(code: str, status: int = 400) -> ClientError:
-    """As boto3 raises it."""
-    return ClientError(
-        {
-            "Error": {"Code": code, "Message": "about the topic"},
-            "ResponseMetadata": {"HTTPStatusCode": status},
-        },
-        "Publish",
-    )
-
-
-def secret_error(code: str) -> ClientError:
-    """As boto3 raises it."""
-    return ClientError({"Error": {"Code": code, "Message": "no"}}, "GetSecretValue")
-
-
-def first(*behaviours: Behaviour, then: Behaviour = works) -> Behaviour:
-    """One after the other, one a request."""
-    left = list(behaviours)
-
-    def behave(service: Service, text: str) -> Any:
-        return (left.pop(0) if left else then)(service, text)
-
-    return behave
-
-
-def until(seconds: float, behaviour: Behaviour) -> Behaviour:
-    """So long, then it works."""
-
-    def behave(service: Service, text: str) -> Any:
-        return (behaviour if service.clock.age_s < seconds else works)(service, text)
-
-    return behave
-
-
-def bucket(retry_after: str, *, size: int = 30) -> Behaviour:
-    """One a second, and `size` at once."""
-    level, at = [0.0], [0.0]
-
-    def behave(service: Service, text: str) -> Response:
-        level[0] = max(level[0] - (service.clock.age_s - at[0]), 0)
-        at[0] = service.clock.age_s
-        if level[0] + 1 > size:
-            service.reached()
-            return Response(429, {"retry-after": retry_after}, b"rate_limited")
-        level[0] += 1
-        return works(service, text)
-
-    return behave
-
-
-@dataclass
-class Store:
-    """Secrets Manager: the value of each secret, or an error."""
-
-    value: str | BaseException = WEBHOOK
-
-    def get_secret_value(self, **_: Any) -> dict[str, str]:
-        """One read."""
-        if isinstance(self.value, BaseException):
-            raise self.value
-        return {"SecretString": self.value}
 
 
 class DeliverFunction:

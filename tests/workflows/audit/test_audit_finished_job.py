@@ -74,8 +74,8 @@ def test_a_job_that_ended_is_priced_judged_and_recorded() -> None:
 
 def test_the_event_is_only_a_hint() -> None:
     """Nothing is priced from what it says."""
-    forged = {"ResourceConfig": {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 99}}
-    result = audit(AuditFlow([training_answer()]), **forged)
+    forged = {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 99}
+    result = audit(AuditFlow([training_answer()]), ResourceConfig=forged)
     assert isinstance(result, Audited)
     assert result.document["bill"]["total_usd"] == Decimal("1.472")
 

@@ -15,17 +15,15 @@ from local.functions import Killed
 from sageaudit.adapters.history.dynamo.send_ledger import NO_LEASE
 from sageaudit.errors import AccessDenied, ChannelUnavailable, MaybeSent, Throttled, Unavailable
 from tests.fakes.calls import NOON
-from tests.fakes.deliver_function import (
+from tests.fakes.channel_services import (
     OK,
     WEBHOOK,
     Behaviour,
-    DeliverFunction,
     Service,
     answers,
     bucket,
     first,
     hangs,
-    numbered_body,
     refuses,
     says,
     secret_error,
@@ -33,6 +31,7 @@ from tests.fakes.deliver_function import (
     until,
     works,
 )
+from tests.fakes.deliver_function import DeliverFunction, numbered_body
 from tests.fakes.lambda_events import PK
 
 HOUR_S, DAY_S = 3_600.0, 86_400.0
