@@ -107,7 +107,7 @@ def head_of(listed: Listed, *, due_at: datetime | None = None) -> AuditSummary:
 
 
 @dataclass
-class SaidPages:
+class FakePages:
     """SageMaker's lists, in pages of `size`, each of which takes a second.
 
     `spoils` gets a list, the number of a page and its rows; it returns other rows, or raises.
@@ -154,7 +154,7 @@ class SweepFlow:
 
     def __init__(self, now: datetime = NOON, *, accounts: tuple[str, ...] = (ACCOUNT,)) -> None:
         self.now = now
-        self.pages = SaidPages(self)
+        self.pages = FakePages(self)
         self.history = KnownRuns()
         self.notes = MemoryNotes()
         self.queue = FakeQueue()
