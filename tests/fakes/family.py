@@ -25,10 +25,12 @@ from sageaudit.errors import AwsError
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from sageaudit.workflows.notify.run import Notification, NotifyDependencies, notify
-from tests.fakes.delivering import CHANNELS, PK, RecordingQueue
+from tests.fakes.deliver_function import CHANNELS
 from tests.fakes.documents import document, finding, job
 from tests.fakes.families import run_summary
+from tests.fakes.lambda_events import PK
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions
+from tests.fakes.queues import FakeQueue
 
 FACTS = run_summary(Purchase.ON_DEMAND)
 MORNING = datetime(2026, 5, 20, 9, 0, tzinfo=UTC)
@@ -195,8 +197,8 @@ class FamilyStory:
         self.history = FamilyHistory()
         self.ledger: Any = MemoryAlertLedger(self._newest)
         self.decisions = MemoryDecisions()
-        self.slack = RecordingQueue()
-        self.sns = RecordingQueue()
+        self.slack = FakeQueue()
+        self.sns = FakeQueue()
         self.installed_at: datetime | None = None
         self.messages: list[Message] = []
         self.handed: set[tuple[str, str]] = set()

@@ -124,8 +124,8 @@ def main() -> None:
     from sageaudit.workflows.audit.attempt import Audited, Caller  # noqa: PLC0415
     from sageaudit.workflows.audit.run import audit_finished_job  # noqa: PLC0415
     from sageaudit.workflows.recordings.jobs import ABSENT  # noqa: PLC0415
-    from tests.fakes.dependencies import SaidJobs, dependencies  # noqa: PLC0415
-    from tests.fakes.sweeps import Office, together  # noqa: PLC0415
+    from tests.fakes.audit_flow import FakeJobs, dependencies  # noqa: PLC0415
+    from tests.fakes.sweeps import SweepFlow, together  # noqa: PLC0415
 
     kind = JobKind("study")
     arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.row.arn_word}/{NAME}"
@@ -143,19 +143,18 @@ def main() -> None:
     client: Any = StudyClient(study, runs)
     lists = SageMakerJobLists(lambda _: client)
     listed = list(lists.listed(kind, REGION, Period(NOW.date(), NOW.date())))
-    office = Office(NOW - timedelta(hours=3))
+    office = SweepFlow(NOW - timedelta(hours=3))
     office.sweep()
     office.now = NOW
     office.pages.rows = [replace(row, created_at=NOW - timedelta(hours=2)) for row in listed]
     swept = together(office.sweep())
     ended = [
-        job_ended(json.dumps(body), accounts={ACCOUNT}, regions={REGION})
-        for body in office.queue.bodies
+        job_ended(json.dumps(body), accounts={ACCOUNT}, regions={REGION}) for body in office.events
     ]
     metrics = Mock()
     metrics.read = lambda job, _: measure(job, (), packaged.types(), absent=ABSENT)
     deps = replace(
-        dependencies(SaidJobs()),
+        dependencies(FakeJobs()),
         jobs=SageMakerJobs(lambda *_: client),
         metrics=metrics,
         markets=offline_markets(),

@@ -1,7 +1,8 @@
-"""Ledgers in memory: the twins of those of DynamoDB, for the tests; nothing here expires."""
+"""Ledgers and notes in memory: the twins of those of DynamoDB; nothing here expires."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from sageaudit.adapters.history.codec import epoch_s
 from sageaudit.adapters.history.dynamo import keys
@@ -17,6 +18,7 @@ from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
 from sageaudit.domain.audit.record import Claim
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.running import WatchState
+from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
 from sageaudit.ports import Circuit
 from sageaudit.structs import replace
 
@@ -178,3 +180,42 @@ class MemorySendLedger:
     def _is_sent(self, notice_id: str) -> bool:
         lease = self._leases.get(notice_id)
         return lease is not None and lease.state is NoticeState.SENT
+
+
+@dataclass
+class MemoryNotes:
+    """Implements SweepNotes in memory, as the table does."""
+
+    states: dict[ListOfJobs, ListState] = field(default_factory=dict)
+    notes: dict[JobKey, SentNote] = field(default_factory=dict)
+    installed: bool = False
+    turn: tuple[str, datetime] | None = None
+
+    def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
+        lease = timedelta(seconds=lease_s)
+        if self.turn and self.turn[0] != owner and now < self.turn[1] <= now + 2 * lease:
+            return False
+        self.turn = owner, now + lease
+        return True
+
+    def end_turn(self, owner: str) -> None:
+        if self.turn is not None and self.turn[0] == owner:
+            self.turn = None
+
+    def note_installation(self) -> None:
+        self.installed = True
+
+    def state(self, of: ListOfJobs) -> ListState | None:
+        return self.states.get(of)
+
+    def keep(self, of: ListOfJobs, state: ListState) -> None:
+        self.states[of] = state
+
+    def sent(self, key: JobKey) -> SentNote | None:
+        return self.notes.get(key)
+
+    def note_sent(self, key: JobKey, note: SentNote) -> None:
+        self.notes[key] = note
+
+    def note_came(self, key: JobKey, at: datetime) -> None:
+        self.notes.setdefault(key, SentNote(at, None))

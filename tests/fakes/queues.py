@@ -10,13 +10,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from infra.names import MAX_RECEIVES
+from local.functions import Killed
 from sageaudit.errors import Unavailable
+from tests.fakes.calls import Clock
+from tests.fakes.lambda_events import QUEUE, batch, sqs_record
 
 Handle = Callable[[dict[str, Any], Any], dict[str, Any]]
-
-
-class Killed(BaseException):
-    """The process of the function ends here."""
 
 
 @dataclass
@@ -32,41 +31,32 @@ class Message:
 
     def record(self, queue: str) -> dict[str, Any]:
         """As Lambda hands it over."""
-        return {
-            "messageId": self.id,
-            "receiptHandle": self.id,
-            "body": self.body,
-            "attributes": {
-                "ApproximateReceiveCount": str(self.received),
-                "SentTimestamp": str(round(self.sent_at.timestamp() * 1000)),
-            },
-            "messageAttributes": {
-                name: {"stringValue": value} for name, value in self.attributes.items()
-            },
-            "eventSource": "aws:sqs",
-            "eventSourceARN": f"arn:aws:sqs:us-east-1:111122223333:{queue}",
+        record = sqs_record(self.body, message_id=self.id, received=self.received, queue=queue)
+        record["attributes"]["SentTimestamp"] = str(round(self.sent_at.timestamp() * 1000))
+        record["messageAttributes"] = {
+            name: {"stringValue": value} for name, value in self.attributes.items()
         }
+        return record
 
 
 @dataclass
 class FakeQueue:
-    """Implements what handlers and their retries do with a queue."""
+    """Keeps what is sent, for how long it hides what was received, and delivers.
 
-    name: str
-    clock: Callable[[], datetime]
+    `errors` are raised by the next requests, one each. As SQS's own, Unavailable says that the
+    answer was lost: the message was taken.
+    """
+
+    name: str = QUEUE
+    clock: Callable[[], datetime] = field(default_factory=Clock)
     delay_s: float = 0
     hidden_s: float = 720
     """How long a message waits after a function that ended without an answer."""
+    errors: list[Exception] = field(default_factory=list)
+    deletes_fail: int = 0
+    """How many of the next messages stay although the function has done them."""
     messages: dict[str, Message] = field(default_factory=dict)
     waits_s: list[int] = field(default_factory=list)
-    errors: list[Exception] = field(default_factory=list)
-    """Raised first, one a request."""
-    answers_lost: int = 0
-    """Of so many sends, which have their effect."""
-    deletes_fail: int = 0
-    tried: int = 0
-    asked: Callable[[str], None] = lambda _: None
-    done: Callable[[str], None] = lambda _: None
     _count: int = 0
 
     def put(self, body: str, attributes: dict[str, str] | None = None, *, age_s: float = 0) -> None:
@@ -77,22 +67,21 @@ class FakeQueue:
     def send(
         self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
     ) -> None:
-        self.asked("SendMessage")
-        self.tried += 1
-        self._fail()
+        error = self.errors.pop(0) if self.errors else None
+        if error is not None and not isinstance(error, Unavailable):
+            raise error
         kept = {name: value for name, value in (attributes or {}).items() if value}
         at = self.clock()
         self._add(body, kept, at, at + timedelta(seconds=delay_s or self.delay_s))
-        if self.answers_lost:
-            self.answers_lost -= 1
-            raise Unavailable("the answer was lost")
-        self.done("SendMessage")
+        if error is not None:
+            raise error
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:
-        self.asked("ChangeMessageVisibility")
         self.waits_s.append(seconds)
-        self._fail()
-        self.messages[receipt_handle].visible_at = self.clock() + timedelta(seconds=seconds)
+        if self.errors:
+            raise self.errors.pop(0)
+        if receipt_handle in self.messages:
+            self.messages[receipt_handle].visible_at = self.clock() + timedelta(seconds=seconds)
 
     def next(self) -> Message | None:
         """The message that is visible next."""
@@ -106,7 +95,7 @@ class FakeQueue:
             dead.messages[one.id] = self.messages.pop(one.id)
             return
         try:
-            answer = handle({"Records": [one.record(self.name)]}, None)
+            answer = handle(batch(one.record(self.name)), None)
         except Killed:
             return
         if self.deletes_fail:
@@ -114,13 +103,14 @@ class FakeQueue:
         elif not answer["batchItemFailures"]:
             del self.messages[one.id]
 
+    @property
+    def sent(self) -> list[tuple[str, dict[str, str]]]:
+        """The body and the attributes of each message, in the order of sending."""
+        return [(one.body, one.attributes) for one in self.messages.values()]
+
     def attributes(self) -> list[dict[str, str]]:
         """Of each message."""
         return [one.attributes for one in self.messages.values()]
-
-    def _fail(self) -> None:
-        if self.errors:
-            raise self.errors.pop(0)
 
     def _add(
         self, body: str, attributes: dict[str, str], sent_at: datetime, visible_at: datetime

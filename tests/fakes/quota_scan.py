@@ -25,7 +25,7 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.scan.accounts import lanes_of, list_jobs
 from sageaudit.workflows.scan.lanes import Result, scan
-from tests.fakes.dependencies import SaidJobs, dependencies
+from tests.fakes.audit_flow import FakeJobs, dependencies
 from tests.fakes.jobs import REGION, TYPES
 from tests.fakes.quota_aws import NOW, QuotaAws
 from tests.fakes.virtual_time import VirtualTime
@@ -55,7 +55,7 @@ class QuotaScan:
             "jobs": SageMakerJobs(self.jobs),
             "metrics": CloudWatchMetrics(self.metrics, TYPES),
         }
-        return replace(dependencies(SaidJobs()), **read, **changes)
+        return replace(dependencies(FakeJobs()), **read, **changes)
 
     def run(self, deps: AuditDependencies, regions: tuple[str, ...] = (REGION,)) -> float:
         """The seconds that it takes."""

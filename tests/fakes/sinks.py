@@ -39,27 +39,19 @@ from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text.card import Notice, to_body
-from sageaudit.settings import AuditSettings
+from tests.fakes.audit_flow import NAME, FakeJobs, FakeMetrics, dependencies
+from tests.fakes.audit_function import SETTINGS
 from tests.fakes.cards import document_card
-from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES
-from tests.fakes.sweeps import MemoryNotes
+from tests.fakes.lambda_events import CREATED, job_event, sqs_record
+from tests.fakes.memory_ledger import MemoryNotes
+from tests.fakes.queues import FakeQueue
 
-NAME = "train-vision"
-CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
 POLICY = Policy(family_tag="workload", tags_shown=("project",))
 _NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
-_SETTINGS = AuditSettings(
-    table_name="table",
-    finished_queue_url="https://queue",
-    finished_dlq_url="https://dead",
-    account_id=ACCOUNT,
-    region=REGION,
-    fingerprint_secret_id=None,
-)
 
 
-class _AnyMetrics(SaidMetrics):
+class _AnyMetrics(FakeMetrics):
     """An hour of work on one host, and a curve of each metric of the job's code."""
 
     def read(self, job: Job, now: datetime) -> Measurements:
@@ -68,11 +60,6 @@ class _AnyMetrics(SaidMetrics):
         start = job.started_at or CREATED
         series = [RawSeries(host, name, start, 60, (50.0,) * 60) for host, name in names]
         return measure(job, series, TYPES, absent=Missing("metric_missing", "there is none"))
-
-
-class _NoQueue:
-    def send(self, body: str, **_: Any) -> None:
-        """A job that waits sends its event again, which nobody but the queue reads."""
 
 
 def arn(kind: JobKind) -> str:
@@ -86,7 +73,7 @@ def sinks(
     """The text at each end, by its name; the audit runs as in the Lambda function."""
     found: dict[str, str] = {}
     with TemporaryDirectory() as folder, SqliteHistory(Path(folder) / "history.db") as history:
-        jobs = SaidJobs({NAME: [answer]}, tags)
+        jobs = FakeJobs({NAME: [answer]}, tags)
         deps = dependencies(jobs, metrics=_AnyMetrics(), history=history, policy=POLICY)
         found["log"] = _log(deps, tags, kind)
         key = JobKey(arn(kind), CREATED)
@@ -160,26 +147,13 @@ def _recordings(answer: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str,
 
 def _log(deps: Any, tags: Mapping[str, str], kind: JobKind) -> str:
     """The lines that the function logs, and the texts of what it raises."""
-    prefix = kind.row.prefix
-    detail = {
-        f"{prefix}JobName": NAME,
-        f"{prefix}JobArn": arn(kind),
-        f"{prefix}JobStatus": "Failed",
-        "CreationTime": int(CREATED.timestamp() * 1000),
-        "Tags": dict(tags),
-    }
-    event = {
-        "source": "aws.sagemaker",
-        "detail-type": kind.row.detail_type,
-        "account": ACCOUNT,
-        "detail": detail,
-    }
-    message = SqsMessage({"messageId": "m", "body": json.dumps(event)})
+    detail: dict[str, Any] = {f"{kind.row.prefix}JobStatus": "Failed", "Tags": dict(tags)}
+    message = SqsMessage(sqs_record(job_event(NAME, kind=kind, **detail)))
     lines = io.StringIO()
     with redirect_stdout(lines):
         report = Report({"POWERTOOLS_SERVICE_NAME": "sinks"})
         try:
-            audit_message(message, deps, _SETTINGS, _NoQueue(), report, MemoryNotes(), now=_NOW)
+            audit_message(message, deps, SETTINGS, FakeQueue(), report, MemoryNotes(), now=_NOW)
         except SageauditError as error:
             report.defect("failed", error)
             lines.write(str(error))

@@ -4,45 +4,18 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
+from local.functions import Killed
 from notify.handler import wired
-from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.errors import Unavailable
 from sageaudit.structs import replace
-from tests.fakes.delivering import (
-    Clock,
-    RecordingQueue,
-    Stepped,
-    batch,
-    failures,
-    notice_record,
-    sqs_record,
-    stream_record,
-)
+from tests.fakes.calls import Clock, no_step, stepped
 from tests.fakes.family import FamilyStory, WrittenAudit
-from tests.fakes.queues import Killed
-
-
-@dataclass
-class Unsure(RecordingQueue):
-    """Takes the message before the answer Unavailable: the answer is lost."""
-
-    def send(
-        self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
-    ) -> None:
-        try:
-            super().send(body, attributes=attributes)
-        except Unavailable:
-            self.sent.append((body, attributes or {}))
-            raise
-
-
-def nothing() -> None:
-    """A step at which nothing happens."""
+from tests.fakes.lambda_events import batch, failures, notice_record, stream_record
+from tests.fakes.queues import FakeQueue
 
 
 @dataclass
@@ -54,15 +27,12 @@ class Stream:
     service: str = "stream-tests"
     records: list[dict[str, Any]] = field(default_factory=list)
     """Those that are not done."""
-    decisions: RecordingQueue = field(default_factory=Unsure)
-    undecided: RecordingQueue = field(default_factory=RecordingQueue)
+    decisions: FakeQueue = field(default_factory=FakeQueue)
+    undecided: FakeQueue = field(default_factory=FakeQueue)
     channels: tuple[str, ...] = ("sns", "slack")
     """Those that are on."""
     seen: int = 0
     """How many notices the stream has had."""
-
-    def __post_init__(self) -> None:
-        self.story.sns, self.story.slack = Unsure(), Unsure()
 
     def written(self, whole: AuditDocument, *, version: int = 1) -> WrittenAudit:
         """A new audit, and its record."""
@@ -77,23 +47,19 @@ class Stream:
         self.written(whole, version=version)
         self.handler()(batch(self.records.pop()), None)
 
-    def handler(self, step: Callable[[], None] = nothing) -> Handler:
+    def handler(self, step: Callable[[], None] = no_step) -> Handler:
         """The function of one process."""
-        deps = self.story.dependencies()
-
-        def stepped(target: Any) -> Any:
-            return Stepped(target, step)
-
+        deps, queues = self.story.dependencies(), self.story.queues
         return wired(
-            replace(deps, ledger=stepped(deps.ledger), history=stepped(deps.history)),
-            queues={name: stepped(self.story.queues[name]) for name in self.channels},
-            decisions=cast("SqsQueue", stepped(self.decisions)),
+            replace(deps, ledger=stepped(deps.ledger, step), history=stepped(deps.history, step)),
+            queues={name: stepped(queues[name], step) for name in self.channels},
+            decisions=stepped(self.decisions, step),
             undecided=self.undecided,
             clock=self.clock,
             report=Report({"POWERTOOLS_SERVICE_NAME": self.service}),
         )
 
-    def read(self, step: Callable[[], None] = nothing, *, most: int = 10) -> None:
+    def read(self, step: Callable[[], None] = no_step, *, most: int = 10) -> None:
         """One batch, which comes again as a whole where the process dies."""
         self._insert_notices()
         records = [
@@ -107,19 +73,15 @@ class Stream:
         del self.records[:done]
         self._insert_notices()
 
-    def read_decisions(self, step: Callable[[], None] = nothing) -> None:
+    def read_decisions(self, step: Callable[[], None] = no_step) -> None:
         """Each message of the queue of decisions once; what fails stays."""
-        letters, self.decisions.sent = self.decisions.sent, []
-        for letter, attributes in letters:
-            with suppress(Killed):
-                if not failures(self.handler(step)(batch(sqs_record(letter)), None)):
-                    continue
-            self.decisions.sent.append((letter, attributes))
+        for letter in list(self.decisions.messages.values()):
+            self.decisions.deliver(letter, self.handler(step), self.undecided)
 
     def settle(self) -> None:
         """Everything works again, and is read until nothing is left."""
         for queue in (self.story.sns, self.story.slack, self.decisions):
-            queue.answers.clear()
+            queue.errors.clear()
         for _ in range(20):
             self.clock.move(60)
             self.read()

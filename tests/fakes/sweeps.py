@@ -1,4 +1,4 @@
-"""An office for sweeps: lists of jobs, what is audited and due, and a clock that requests move."""
+"""Sweeps over lists of jobs: what is audited, due and sent, and a clock that requests move."""
 
 import json
 from collections import Counter
@@ -8,18 +8,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+from local.functions import Killed
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.sweep import Listed, ListOfJobs, ListState, SentNote
+from sageaudit.domain.sweep import Listed, ListOfJobs
 from sageaudit.errors import AwsError, BadHistory
 from sageaudit.structs import replace
 from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept, sweep
 from sageaudit.workflows.sweep.watch import WatchedList
-from tests.fakes.delivering import Stepped, dying
+from tests.fakes.calls import dying, no_step, stepped
+from tests.fakes.families import run_summary
 from tests.fakes.jobs import ACCOUNT, REGION
-from tests.fakes.queues import Killed
+from tests.fakes.memory_ledger import MemoryNotes
+from tests.fakes.queues import FakeQueue
 
 NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -89,9 +92,8 @@ class KnownRuns:
 
 def head_of(listed: Listed, *, due_at: datetime | None = None) -> AuditSummary:
     """The head of an audit of it."""
-    return AuditSummary(
+    return run_summary(
         key=key_of(listed),
-        version=1,
         settled=due_at is None,
         due_at=due_at,
         last_modified_at=listed.last_at,
@@ -100,70 +102,18 @@ def head_of(listed: Listed, *, due_at: datetime | None = None) -> AuditSummary:
         status=listed.status,
         account=listed.ref.account,
         region=listed.ref.region,
-        family="family",
-        owner=None,
         ended_at=listed.last_at,
-        rollup=False,
-        total_usd=None,
-        avoidable_usd=None,
-        lost_usd=None,
-        top_rule=None,
-        unauditable=None,
-        digest="digest",
-        ruleset="1",
-        policy="1",
-        family_version=1,
-        finding_ids=(),
     )
 
 
 @dataclass
-class MemoryNotes:
-    """Implements SweepNotes in memory, as the table does."""
-
-    states: dict[ListOfJobs, ListState] = field(default_factory=dict)
-    notes: dict[JobKey, SentNote] = field(default_factory=dict)
-    installed: bool = False
-    turn: tuple[str, datetime] | None = None
-
-    def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
-        lease = timedelta(seconds=lease_s)
-        if self.turn and self.turn[0] != owner and now < self.turn[1] <= now + 2 * lease:
-            return False
-        self.turn = owner, now + lease
-        return True
-
-    def end_turn(self, owner: str) -> None:
-        if self.turn is not None and self.turn[0] == owner:
-            self.turn = None
-
-    def note_installation(self) -> None:
-        self.installed = True
-
-    def state(self, of: ListOfJobs) -> ListState | None:
-        return self.states.get(of)
-
-    def keep(self, of: ListOfJobs, state: ListState) -> None:
-        self.states[of] = state
-
-    def sent(self, key: JobKey) -> SentNote | None:
-        return self.notes.get(key)
-
-    def note_sent(self, key: JobKey, note: SentNote) -> None:
-        self.notes[key] = note
-
-    def note_came(self, key: JobKey, at: datetime) -> None:
-        self.notes.setdefault(key, SentNote(at, None))
-
-
-@dataclass
-class SaidPages:
+class FakePages:
     """SageMaker's lists, in pages of `size`, each of which takes a second.
 
     `spoils` gets a list, the number of a page and its rows; it returns other rows, or raises.
     """
 
-    office: "Office"
+    flow: "SweepFlow"
     rows: list[Listed] = field(default_factory=list)
     size: int = 100
     asked: list[tuple[datetime, ListOfJobs]] = field(default_factory=list)
@@ -174,8 +124,8 @@ class SaidPages:
     ) -> Iterator[list[Listed]]:
         start, number = 0, 0
         while True:
-            self.office.now += timedelta(seconds=1)
-            self.asked.append((self.office.now, of))
+            self.flow.now += timedelta(seconds=1)
+            self.asked.append((self.flow.now, of))
             rows = self._rows(of, created_after, created_before)
             number += 1
             yield self.spoils(of, number, rows[start : start + self.size])
@@ -184,7 +134,7 @@ class SaidPages:
                 return
 
     def _rows(self, of: ListOfJobs, after: datetime, before: datetime) -> list[Listed]:
-        now = self.office.now
+        now = self.flow.now
         there = [
             one if one.ended_at is None or one.ended_at <= now else _running(one)
             for one in self.rows
@@ -199,50 +149,27 @@ def _running(one: Listed) -> Listed:
     return replace(one, status="InProgress", ended_at=None, modified_at=one.created_at)
 
 
-@dataclass
-class SentEvents:
-    """The queue of finished jobs."""
-
-    bodies: list[dict[str, Any]] = field(default_factory=list)
-    fails: AwsError | None = None
-
-    def send(
-        self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
-    ) -> None:
-        assert delay_s == 1, "the queue's own delay is for metrics"
-        assert attributes is None
-        if self.fails:
-            raise self.fails
-        self.bodies.append(json.loads(body))
-
-    @property
-    def names(self) -> list[str]:
-        return [
-            value
-            for body in self.bodies
-            for name, value in body["detail"].items()
-            if name.endswith("JobName")
-        ]
-
-
-class Office:
+class SweepFlow:
     """Everything a sweep touches, from `now` on."""
 
     def __init__(self, now: datetime = NOON, *, accounts: tuple[str, ...] = (ACCOUNT,)) -> None:
         self.now = now
-        self.pages = SaidPages(self)
+        self.pages = FakePages(self)
         self.history = KnownRuns()
         self.notes = MemoryNotes()
-        self.queue = SentEvents()
+        self.queue = FakeQueue()
         self.accounts = accounts
         self.regions: tuple[str, ...] = (REGION,)
         self.pages_a_sweep: int | None = None
-        self.step: Callable[[], None] = lambda: None
+        self.step: Callable[[], None] = no_step
 
     def sweep(self) -> list[DueSent | Swept | WatchedList]:
         """One sweep, which reads no page more than it has the time for."""
         already, most = len(self.pages.asked), self.pages_a_sweep
         parts = list(self.sweep_parts())
+        waits = {one.visible_at - one.sent_at for one in self.queue.messages.values()}
+        assert waits <= {timedelta(seconds=1)}, "the queue's own delay is for metrics"
+        assert not any(self.queue.attributes())
         assert most is None or len(self.pages.asked) - already <= most
         return parts
 
@@ -251,8 +178,8 @@ class Office:
         return SweepDependencies(
             pages=self.pages,
             history=cast("Any", self.history),
-            notes=cast("Any", Stepped(self.notes, self._step)),
-            queue=cast("Any", Stepped(self.queue, self._step)),
+            notes=cast("Any", stepped(self.notes, self._step)),
+            queue=cast("Any", stepped(self.queue, self._step)),
             accounts=self.accounts,
             regions=self.regions,
             clock=lambda: self.now,
@@ -278,7 +205,7 @@ class Office:
         with suppress(Killed):
             self.sweep()
             done = True
-        self.step = lambda: None
+        self.step = no_step
         return not done
 
     def sweeps(
@@ -298,25 +225,40 @@ class Office:
         """The same, all lists together."""
         return together(self.sweeps(moment, audits=audits))
 
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What was sent to the queue of finished jobs."""
+        return [json.loads(body) for body, _ in self.queue.sent]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of their jobs."""
+        return [
+            value
+            for event in self.events
+            for name, value in event["detail"].items()
+            if name.endswith("JobName")
+        ]
+
     def audit_sent(self) -> None:
         """Everything in the queue is audited, and nothing of it is due any more."""
         by_arn = {one.ref.arn: one for one in self.pages.rows}
-        for body in self.queue.bodies:
+        for body in self.events:
             arn = next(v for k, v in body["detail"].items() if k.endswith("JobArn"))
             if arn in by_arn:
                 self.history.audited(by_arn[arn])
 
 
-def an_office(*rows: Listed, accounts: tuple[str, ...] = (ACCOUNT,)) -> Office:
+def flow_with(*rows: Listed, accounts: tuple[str, ...] = (ACCOUNT,)) -> SweepFlow:
     """One where sweeps have run since a day; then these jobs are there."""
-    office = Office(NOON - DAY, accounts=accounts)
+    flow = SweepFlow(NOON - DAY, accounts=accounts)
     for hours in (24, 12, 6, 3, 1, 0.25):
-        office.now = NOON - hours * HOUR
-        office.sweep()
-    office.now = NOON
-    office.pages.rows += rows
-    office.pages.asked.clear()
-    return office
+        flow.now = NOON - hours * HOUR
+        flow.sweep()
+    flow.now = NOON
+    flow.pages.rows += rows
+    flow.pages.asked.clear()
+    return flow
 
 
 def refuses(of: ListOfJobs, error: Exception, *, from_page: int = 1) -> Any:

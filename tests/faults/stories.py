@@ -20,9 +20,9 @@ from sageaudit.structs import replace
 from tests.faults.calls import Call
 from tests.faults.network import Broken, Fault
 from tests.faults.webhook import Says
-from tests.faults.world import World, renamed, world
+from tests.faults.world import World, world
 from tests.integration.test_running import BUSY, HUNG, running
-from tests.integration.whole_flow import a_failed_job, recorded, tuning_set
+from tests.integration.whole_flow import a_failed_job, recorded, renamed, tuning_set
 
 HOUR = timedelta(hours=1)
 DIGEST_AFTER = timedelta(days=8)

@@ -23,8 +23,8 @@ from tests.faults.network import Fault
 from tests.faults.stories import HOUR, Story, stories
 from tests.faults.verdict import fair
 from tests.faults.webhook import Says
-from tests.faults.world import REPEAT, World, renamed, world
-from tests.integration.whole_flow import a_failed_job, recorded, tuning_set
+from tests.faults.world import REPEAT, World, world
+from tests.integration.whole_flow import a_failed_job, recorded, renamed, tuning_set
 
 DAY = 24 * HOUR
 PLAIN, LATE, LOST, DELETED, OLD = 150, 24, 15, 4, 10

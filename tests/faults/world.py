@@ -32,10 +32,9 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text import teams
-from sageaudit.structs import replace
 from sageaudit.workflows.redrive import LetterKind
-from tests.fakes.delivering import counted
 from tests.fakes.due import due
+from tests.fakes.lambda_events import counted
 from tests.fakes.quick_moto import quick_moto
 from tests.faults.calls import queue_name
 from tests.faults.network import Network
@@ -250,36 +249,3 @@ def world(
         stack.enter_context(mock.patch("time.monotonic", seconds))
         aws.requests.between = network
         yield World(aws, slack, network, timeouts)
-
-
-def renamed(job: RecordedJob, name: str, *, later: timedelta = timedelta(0)) -> RecordedJob:
-    """The same job under another name, and at another time."""
-    prefix = job.kind.row.prefix
-    arn = f"{job.arn.rpartition('/')[0]}/{name}"
-    old = job.name
-    describe = json.loads(
-        json.dumps(dict(job.describe)), object_hook=lambda found: _shifted(found, later)
-    )
-    describe |= {f"{prefix}JobName": name, f"{prefix}JobArn": arn}
-    series = tuple(
-        replace(one, host=one.host.replace(old, name, 1), start=one.start + later)
-        for one in job.series
-    )
-    return replace(job, describe=describe, series=series)
-
-
-def _shifted(found: dict[str, Any], later: timedelta) -> dict[str, Any]:
-    if not later:
-        return found
-    return {key: _later(key, value, later) for key, value in found.items()}
-
-
-def _later(key: str, value: Any, later: timedelta) -> Any:
-    if not key.endswith("Time"):
-        return value
-    if isinstance(value, int | float):
-        return value + later.total_seconds()
-    try:
-        return (datetime.fromisoformat(value) + later).isoformat()
-    except (TypeError, ValueError):
-        return value

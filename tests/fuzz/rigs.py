@@ -1,7 +1,6 @@
 """One input of each handler, mutated: what was sent, and what came of it."""
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,67 +18,38 @@ from sageaudit.adapters.aws.sagemaker import SageMakerJobLists, SageMakerJobs
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.history.record_steps import stored_text
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import Queue
 from sageaudit.structs import replace
 from sageaudit.workflows.sweep import run as sweeping
-from tests.fakes.audit_world import World
-from tests.fakes.delivering import (
-    Clock,
-    RecordingChannel,
-    RecordingQueue,
-    deliverer,
-    notice_body,
-    notice_record,
-    sqs_record,
-    stream_record,
-)
+from tests.fakes.audit_function import AuditFunction
+from tests.fakes.calls import Clock
+from tests.fakes.deliver_function import RecordingChannel, deliverer, notice_body
 from tests.fakes.documents import document, job
 from tests.fakes.family import FamilyStory, run_document
 from tests.fakes.jobs import ACCOUNT, REGION
-from tests.fakes.memory_ledger import MemorySendLedger
-from tests.fakes.sweeps import MemoryNotes
+from tests.fakes.lambda_events import RecordedReport, notice_record, sqs_record, stream_record
+from tests.fakes.memory_ledger import MemoryNotes, MemorySendLedger
+from tests.fakes.queues import FakeQueue
 from tests.fuzz.mutate import NONSENSE, mutated, mutated_text
+from tests.integration.whole_flow import delivered
 
 HEALS_AFTER = 3
 """So many answers are mutated; then AWS is itself again, so that no input waits for days."""
 
 
-class Kept(Report):
-    """Keeps what was counted, and the unexpected errors."""
-
-    def __init__(self) -> None:
-        super().__init__({"POWERTOOLS_SERVICE_NAME": "fuzz"})
-        self.counted: Counter[str] = Counter()
-        self.defects: list[str] = []
-        self.logged: list[str] = []
-
-    def info(self, message: str, **named: Any) -> None:
-        self.logged.append(message)
-
-    def count(self, name: str, *, channel: str | None = None, number: int = 1) -> None:
-        self.counted[name] += number
-
-    def defect(self, message: str, error: Exception, **named: Any) -> None:
-        self.defects.append(f"{type(error).__name__}: {error}")
-
-    def flush(self) -> None:
-        """Nothing is printed."""
+@cache
+def _report() -> RecordedReport:
+    return RecordedReport()
 
 
-def report() -> Kept:
+def report() -> RecordedReport:
     """One report with nothing in it: a logger is not made for each input."""
     kept = _report()
-    kept.counted, kept.defects, kept.logged = Counter(), [], []
+    kept.clear()
     return kept
-
-
-@cache
-def _report() -> Kept:
-    return Kept()
 
 
 @cache
@@ -198,24 +168,14 @@ def audit_one(dice: Random) -> list[str]:
     """An event, a message or an answer of AWS is mutated; what is wrong with what came of it."""
     of, spoils = dice.choice(jobs()), dice.choice(SPOILS)
     aws = _SageMaker(of, dice, spoils)
-    made = World(
+    kept = report()
+    made = AuditFunction(
+        report=kept,
         jobs=SageMakerJobs(lambda *_: aws),
         metrics=CloudWatchMetrics(lambda *_: aws, packaged.types()),
     )
-    kept = report()
-    made._report, made._function._report = cast("Any", kept), kept
-    made.now = of.ended_at
-    entry = of.event()
-    body = json.dumps(
-        {
-            "source": entry["Source"],
-            "detail-type": entry["DetailType"],
-            "account": ACCOUNT,
-            "region": REGION,
-            "time": of.ended_at.isoformat(),
-            "detail": json.loads(entry["Detail"]),
-        }
-    )
+    made.clock.now = of.ended_at
+    body = delivered(of)
     sent = mutated_text(body, dice) if spoils == "event" else body
     attributes = {"waited-late_metrics": "x", "first-sent": "-5"} if spoils == "message" else {}
     made.send(sent, **{name: str(mutated(value, dice)) for name, value in attributes.items()})
@@ -223,12 +183,12 @@ def audit_one(dice: Random) -> list[str]:
     wrong = [f"defect: {one}" for one in kept.defects]
     if made.queue.messages:
         wrong.append("the message still waits")
-    if not OUTCOMES & kept.counted.keys():
-        wrong.append(f"nothing came of it: {dict(kept.counted)}")
+    if not OUTCOMES & kept.names.keys():
+        wrong.append(f"nothing came of it: {dict(kept.names)}")
     letters = made.dead.attributes()
     if any(not letter.get("reason") or not letter.get("why") for letter in letters):
         wrong.append("a dead letter has no reason")
-    if kept.counted["RejectedEvents"] + kept.counted["GivenUp"] != len(letters):
+    if kept.names["RejectedEvents"] + kept.names["GivenUp"] != len(letters):
         wrong.append("a dead letter is lost")
     return wrong
 
@@ -246,7 +206,7 @@ def documents() -> tuple[Any, ...]:
 
 def notify_one(dice: Random) -> list[str]:
     """A record of the stream, its document or a letter is mutated; its neighbour is notified."""
-    queue, decisions, undecided = RecordingQueue(), RecordingQueue(), RecordingQueue()
+    queue, decisions, undecided = FakeQueue(), FakeQueue(), FakeQueue()
     kept, story = report(), FamilyStory(Policy(floor_usd=1))  # type: ignore[arg-type]
     handle = notify_wired(
         story.dependencies(),
@@ -268,7 +228,7 @@ def notify_one(dice: Random) -> list[str]:
         spoiled = sqs_record(mutated_text(json.dumps(letter), dice))
         answer = handle({"Records": [spoiled]}, None)
         waits = undecided.sent or answer["batchItemFailures"]
-        decided = {"notified", "quiet", "queued"} & set(kept.logged)
+        decided = {"notified", "quiet", "queued"} & {message for message, _ in kept.lines}
         wrong = [] if waits or decided else ["a decision is lost"]
     else:
         spoiled = records[0]
@@ -297,9 +257,10 @@ def notify_one(dice: Random) -> list[str]:
 
 def deliver_one(dice: Random) -> list[str]:
     """A notice or its message is mutated; its neighbour must be posted."""
-    slack, sns, dead, kept = RecordingChannel(), RecordingChannel(), RecordingQueue(), report()
-    handle = deliverer(MemorySendLedger(), {"slack": slack, "sns": sns}, dead_letters=dead)
-    handle._report = kept  # type: ignore[attr-defined]
+    slack, sns, dead, kept = RecordingChannel(), RecordingChannel(), FakeQueue(), report()
+    handle = deliverer(
+        MemorySendLedger(), {"slack": slack, "sns": sns}, dead_letters=dead, report=kept
+    )
     name = dice.choice(("slack", "sns"))
     spoiled = sqs_record(mutated_text(notice_body(name), dice))
     if not dice.randrange(5):
@@ -314,7 +275,7 @@ def deliver_one(dice: Random) -> list[str]:
     if not _well_formed(answer):
         wrong.append(f"no answer to a batch: {answer}")
     done = len(slack.posted) + len(sns.posted) + len(dead.sent) + len(answer["batchItemFailures"])
-    if done + kept.counted["DuplicateNotices"] != 2:
+    if done + kept.names["DuplicateNotices"] != 2:
         wrong.append("a notice is lost")
     if any(not said.get("reason") or not said.get("why") for _, said in dead.sent):
         wrong.append("a dead letter has no reason")
@@ -362,7 +323,7 @@ class _Lists:
 def sweep_one(dice: Random) -> list[str]:
     """A list or a row is mutated; the other kinds' jobs are found, its own by the next sweep."""
     client = _Lists(dice, dice.randint(1, len(JobKind)))
-    queue = RecordingQueue()
+    queue = FakeQueue()
     lists = SageMakerJobLists(lambda _: cast("Any", client))
     deps = sweeping.SweepDependencies(
         pages=cast("Any", lists),

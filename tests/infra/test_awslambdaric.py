@@ -21,7 +21,8 @@ import pytest
 
 from infra.bundling import FUNCTIONS, THIS_MACHINE, stage
 from sageaudit.adapters.files import policy_file
-from tests.fakes.delivering import batch, notice_body, sqs_record, stream_record
+from tests.fakes.deliver_function import notice_body
+from tests.fakes.lambda_events import batch, sqs_record, stream_record
 from tests.infra.reading import of_type, read
 
 ROOT = FUNCTIONS.parent

@@ -7,7 +7,9 @@ from sageaudit.adapters.aws.clients import RESERVE_S
 from sageaudit.adapters.lambda_runtime.batch import QueueRetries
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.domain.alert.backoff import GIVE_UP_AFTER
-from tests.fakes.delivering import Clock, RecordingQueue, sqs_record
+from tests.fakes.calls import Clock
+from tests.fakes.lambda_events import sqs_record
+from tests.fakes.queues import FakeQueue
 
 _TRIES_OF_ONE_REQUEST_S = 6 * 13 + 4
 """Each hangs, with the pauses between them."""
@@ -15,9 +17,9 @@ _TRIES_OF_ONE_REQUEST_S = 6 * 13 + 4
 
 def hidden_s(name: str) -> list[int]:
     """How long a message is hidden after each failure, until it is given up."""
-    queue, clock = RecordingQueue(), Clock()
+    queue, clock = FakeQueue(), Clock()
     hidden: list[int] = []
-    retries = QueueRetries([queue], RecordingQueue(), clock)  # type: ignore[list-item]
+    retries = QueueRetries([queue], FakeQueue(), clock)  # type: ignore[list-item]
     sent_ms = str(round(clock.now.timestamp() * 1000))
     while True:
         raw = sqs_record("{}", message_id=name, received=len(hidden) + 1)

@@ -21,9 +21,8 @@ from sageaudit.adapters.history.dynamo import keys as schema
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from tests.adapters.history import tables
 from tests.adapters.history.tables import new_table
-from tests.faults.world import renamed
 from tests.infra.reading import KEPT_STREAM, KEPT_TABLE, Template, of_type, read
-from tests.integration.whole_flow import a_failed_job, scene
+from tests.integration.whole_flow import a_failed_job, renamed, scene
 
 UNTAGGED = {
     "AWS::CloudWatch::Dashboard",

@@ -17,8 +17,7 @@ from local.sagemaker import RecordedSageMaker
 from sageaudit.cli.commands import backfill as command
 from sageaudit.cli.main import main
 from sageaudit.structs import replace
-from tests.faults.world import renamed
-from tests.integration.whole_flow import Scene, a_failed_job, scene
+from tests.integration.whole_flow import Scene, a_failed_job, renamed, scene
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 

@@ -1,6 +1,5 @@
 """The digest on the local AWS: once a week and channel, whatever starts it and whenever it ends."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -8,17 +7,15 @@ from decimal import Decimal
 
 import pytest
 
-from local.aws import LocalAws, local_aws
+from local.aws import LocalAws
 from local.demo import POLICY
 from local.functions import Step
-from local.slack import slack_stand_in
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route, Routes
 from sageaudit.structs import replace
-from tests.fakes.quick_moto import quick_moto
-from tests.integration.whole_flow import Scene, Steps, a_failed_job
+from tests.integration.whole_flow import Scene, Steps, a_failed_job, scene
 
 BUCKET = "local-reports"
 LATER = timedelta(days=7)
@@ -30,15 +27,11 @@ TO_ALL = replace(load(POLICY), routes=Routes(("sns", "slack")))
 def a_week_later(policy: Policy = TO_ALL, on_step: Step = lambda _: None) -> Iterator[Scene]:
     """A job failed, and was told of; then a week went by."""
     job = a_failed_job()
-    with (
-        slack_stand_in() as slack,
-        quick_moto(),
-        local_aws(job.ended_at, policy=policy, transport=slack.transport, on_step=on_step) as aws,
-    ):
-        aws.ends(job)
-        aws.advance()
-        aws.clock.forward_to(job.ended_at + LATER)
-        yield Scene(aws, slack)
+    with scene(job.ended_at, on_step, policy=policy) as one:
+        one.aws.ends(job)
+        one.aws.advance()
+        one.aws.clock.forward_to(job.ended_at + LATER)
+        yield one
 
 
 def start(aws: LocalAws) -> None:
@@ -47,44 +40,42 @@ def start(aws: LocalAws) -> None:
     aws.advance()
 
 
-def digests(scene: Scene) -> tuple[list[str], list[str]]:
+def digests(one: Scene) -> tuple[list[str], list[str]]:
     """The first lines of the digests on Slack, and in mails."""
-    posts = [line.strip("*") for line in scene.headlines() if "Week to" in line]
-    mails = [json.loads(mail["Body"])["Subject"] for mail in scene.aws.mails]
-    return posts, [mail for mail in mails if "Week to" in mail]
+    posts = [line.strip("*") for line in one.headlines() if "Week to" in line]
+    return posts, [mail for mail in one.mails("Subject") if "Week to" in mail]
 
 
 def test_a_week_has_one_digest_however_often_it_is_started() -> None:
     """Two starts before anything is delivered, and one a day later; the next week has its own."""
-    with a_week_later() as scene:
-        scene.aws.digest()
-        start(scene.aws)
-        scene.aws.clock.forward(86_400)
-        start(scene.aws)
-        posts, mails = digests(scene)
+    with a_week_later() as one:
+        one.aws.digest()
+        start(one.aws)
+        one.aws.clock.forward(86_400)
+        start(one.aws)
+        posts, mails = digests(one)
         assert [len(posts), len(mails)] == [1, 1]
         assert posts == mails
         assert posts[0].startswith("Week to ")
         assert posts[0].endswith("lost")
-        _the_report_is_behind_its_link(scene)
-        scene.aws.clock.forward(6 * 86_400)
-        start(scene.aws)
-        posts, mails = digests(scene)
+        _the_report_is_behind_its_link(one)
+        one.aws.clock.forward(6 * 86_400)
+        start(one.aws)
+        posts, mails = digests(one)
         assert [len(posts), len(mails)] == [2, 2]
         assert posts[1].endswith(": no job was audited")
 
 
-def _the_report_is_behind_its_link(scene: Scene) -> None:
+def _the_report_is_behind_its_link(one: Scene) -> None:
     """Private, encrypted, and of the days before the digest; no other start wrote another."""
-    s3 = scene.aws.session.client("s3")
+    s3 = one.aws.session.client("s3")
     [stored] = s3.list_objects_v2(Bucket=BUCKET)["Contents"]
     page = s3.get_object(Bucket=BUCKET, Key=stored["Key"])
     assert stored["Key"].startswith("sageaudit/20")
     assert page["ServerSideEncryption"] == "AES256"
     assert page["ContentType"] == "text/html; charset=utf-8"
     assert a_failed_job().name in page["Body"].read().decode()
-    [mail] = [json.loads(mail["Body"])["Message"] for mail in scene.aws.mails][-1:]
-    assert f"/s3/object/{BUCKET}?region=us-east-1&prefix=sageaudit%2F20" in mail
+    assert f"/s3/object/{BUCKET}?region=us-east-1&prefix=sageaudit%2F20" in one.mails()[-1]
 
 
 @pytest.mark.parametrize("step", ["before TransactWriteItems", "after TransactWriteItems"])
@@ -96,14 +87,14 @@ def test_a_digest_that_was_killed_is_written_once(step: str) -> None:
         if active[0]:
             kill(name)
 
-    with a_week_later(on_step=on_step) as scene:
+    with a_week_later(on_step=on_step) as one:
         active[0] = True
-        scene.aws.digest()
+        one.aws.digest()
         active[0] = False
         assert kill.killed
         for _ in range(2):
-            start(scene.aws)
-        assert [len(found) for found in digests(scene)] == [1, 1]
+            start(one.aws)
+        assert [len(found) for found in digests(one)] == [1, 1]
 
 
 def test_each_route_has_its_own_and_the_default_that_of_all_jobs() -> None:
@@ -118,14 +109,14 @@ def test_each_route_has_its_own_and_the_default_that_of_all_jobs() -> None:
             to=("slack", "sns"),
         ),
     )
-    with a_week_later(replace(TO_ALL, routes=Routes(("sns",), rows))) as scene:
-        start(scene.aws)
-        posts, mails = digests(scene)
+    with a_week_later(replace(TO_ALL, routes=Routes(("sns",), rows))) as one:
+        start(one.aws)
+        posts, mails = digests(one)
         assert [post.partition(": ")[0] for post in posts] == [
             f"{mails[0].partition(': ')[0]} for owner mara"
         ]
         assert len(mails) == 1
-        log = scene.aws.functions["digest"].log.getvalue()
+        log = one.aws.functions["digest"].log.getvalue()
         assert "tag team=x: none, as tags.show does not have its tag" in log
         assert "min_usd_per_month 1: none, as it selects no jobs" in log
 
@@ -138,19 +129,18 @@ def test_a_report_that_takes_long_leaves_the_digest_its_time() -> None:
         if scenes and name == "before PutObject":
             scenes[0].aws.clock.forward(15 * 60 - 90)
 
-    with a_week_later(on_step=on_step) as scene:
-        scenes.append(scene)
-        start(scene.aws)
-        assert scene.count("ReportNotWritten", "digest") == 1
-        assert [len(found) for found in digests(scene)] == [1, 1]
-        assert "no time was left to ask PutObject" in scene.aws.functions["digest"].log.getvalue()
+    with a_week_later(on_step=on_step) as one:
+        scenes.append(one)
+        start(one.aws)
+        assert one.count("ReportNotWritten", "digest") == 1
+        assert [len(found) for found in digests(one)] == [1, 1]
+        assert "no time was left to ask PutObject" in one.aws.functions["digest"].log.getvalue()
 
 
 def test_a_digest_without_its_report_says_so_and_counts_it() -> None:
     """The bucket is gone: the digest is sent."""
-    with a_week_later() as scene:
-        scene.aws.session.client("s3").delete_bucket(Bucket=BUCKET)
-        start(scene.aws)
-        assert scene.count("ReportNotWritten", "digest") == 1
-        message = json.loads(scene.aws.mails[-1]["Body"])["Message"]
-        assert "Report: it could not be written" in message
+    with a_week_later() as one:
+        one.aws.session.client("s3").delete_bucket(Bucket=BUCKET)
+        start(one.aws)
+        assert one.count("ReportNotWritten", "digest") == 1
+        assert "Report: it could not be written" in one.mails()[-1]

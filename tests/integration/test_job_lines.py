@@ -1,6 +1,5 @@
 """Messages on the local AWS as people get them: the line about each job, and commands to paste."""
 
-import json
 import re
 import shlex
 import sys
@@ -9,10 +8,8 @@ from datetime import timedelta
 import pytest
 
 from local import REGION
-from local.aws import LocalAws, local_aws
 from local.demo import COMPOSED, POLICY
 from local.recorded import of_file
-from local.slack import slack_stand_in
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.history.dynamo.history import DynamoDecisions
 from sageaudit.cli import asking
@@ -21,9 +18,7 @@ from sageaudit.domain.advice.advice import Verb
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.structs import replace
-from tests.fakes.quick_moto import quick_moto
-from tests.faults.world import renamed
-from tests.integration.whole_flow import Scene, a_failed_job, recorded, tuning_set
+from tests.integration.whole_flow import a_failed_job, recorded, renamed, scene, tuning_set
 
 ELSEWHERE = "eu-north-1"
 """The default region of a reader who is not in the stack's."""
@@ -44,23 +39,19 @@ def pasted(command: str, monkeypatch: pytest.MonkeyPatch) -> int:
     return int(str(stopped.value.code))
 
 
-def mails(aws: LocalAws) -> list[str]:
-    """The texts of the mails."""
-    return [json.loads(mail["Body"])["Message"] for mail in aws.mails]
-
-
 def test_each_command_of_a_message_works_where_it_is_pasted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By a reader whose default region is another one: the answer is in the stack's table."""
     [job] = of_file(COMPOSED)
     policy = to_mail(lines_to_slack=False)
-    with quick_moto(), local_aws(job.ended_at, policy=policy, transport=None) as aws:
+    with scene(job.ended_at, policy=policy) as one:
+        aws = one.aws
         aws.ends(job)
         aws.advance()
         monkeypatch.setenv("AWS_DEFAULT_REGION", ELSEWHERE)
         monkeypatch.setattr(asking, "now", aws.clock.now)
-        [mail] = mails(aws)
+        [mail] = one.mails()
         commands = re.findall(r"sageaudit [a-z].*$", mail, re.MULTILINE)
         assert [shlex.split(one)[1] for one in commands] == ["rules", "advice"]
         assert [pasted(one, monkeypatch) for one in commands] == [0, 0]
@@ -85,23 +76,20 @@ def test_several_jobs_end_and_each_has_one_line() -> None:
         for job, name in ((failed, failed.name), (healthy, "features"), (composed, "classifier"))
     ]
     policy = to_mail(lines_to_slack=True)
-    with (
-        quick_moto(),
-        slack_stand_in() as slack,
-        local_aws(failed.ended_at, policy=policy, transport=slack.transport) as aws,
-    ):
+    with scene(failed.ended_at, policy=policy) as one:
+        aws = one.aws
         for job in (*jobs, *children, tuning):
             aws.advance(max(job.ended_at, aws.clock.now()))
             aws.ends(job)
         aws.advance()
-        lines = [line.strip("*") for line in Scene(aws, slack).headlines()]
+        lines = [line.strip("*") for line in one.headlines()]
         about = {line.partition(" ")[0]: line for line in lines}
         assert sorted(about) == sorted(job.name for job in (*jobs, tuning))
         assert len(lines) == len(about)
         assert about["classifier"].endswith("avoidable: use 1 x ml.g4dn.2xlarge")
         assert f": {len(children)} trials, " in about[tuning.name]
-        told = len(mails(aws))
+        told = len(one.mails())
         for job in jobs:
             aws.put_event(job.event())
         aws.advance()
-        assert (len(Scene(aws, slack).headlines()), len(mails(aws))) == (len(lines), told)
+        assert (len(one.headlines()), len(one.mails())) == (len(lines), told)

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from local import ACCOUNT, REGION
+from local import REGION
 from local.recorded import RecordedJob
 from local.slack import Answer
 from sageaudit.adapters.aws import sqs
 from sageaudit.cli.main import main
 from sageaudit.workflows.redrive import HOLD_S
-from tests.faults.world import renamed
-from tests.integration.whole_flow import Scene, a_failed_job, scene
+from tests.integration.whole_flow import Scene, a_failed_job, delivered, renamed, scene
 
 GONE = Answer(404, "no_service")
 Redrive = Callable[..., dict[str, Any]]
@@ -96,15 +95,7 @@ def test_jobs_and_audits_that_were_given_up_are_audited_and_notified_after_a_red
     with scene(crashed.ended_at) as one:
         for job, attributes in ((crashed, {}), (aged, {"reason": "gave_up", "why": "throttled"})):
             one.aws.sagemaker.add(job)
-            entry = job.event()
-            event = {
-                "source": entry["Source"],
-                "detail-type": entry["DetailType"],
-                "account": ACCOUNT,
-                "region": REGION,
-                "detail": json.loads(entry["Detail"]),
-            }
-            sent(one, "TriggerFinishedJobsDeadLetters", json.dumps(event), **attributes)
+            sent(one, "TriggerFinishedJobsDeadLetters", delivered(job), **attributes)
         shown = redrive(one, "finished", "--dry-run")
         assert {letter["job"] for letter in shown["letters"]} == {crashed.arn, aged.arn}
         assert {letter["reason"] for letter in shown["letters"]} == {"no_reason", "gave_up"}

@@ -29,9 +29,8 @@ from sageaudit.cli import main
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from tests.fakes import log_insights, runbook
-from tests.faults.world import renamed
 from tests.integration.alarm_states import AlarmStates
-from tests.integration.whole_flow import Scene, a_failed_job, scene
+from tests.integration.whole_flow import Scene, a_failed_job, renamed, scene
 
 ALARMS = {
     key.removeprefix("Alarms")[:-8]: resource["Properties"]

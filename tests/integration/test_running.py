@@ -1,6 +1,5 @@
 """Jobs that run on the local AWS: one that does nothing is told once, and once its work again."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from itertools import chain, repeat
 
@@ -70,8 +69,7 @@ def test_of_six_running_jobs_two_hang_and_one_recovers() -> None:
         works = "is at work again after 90 min without work: it cost $37.88 meanwhile"
         news = [("vision-recovers", hangs), ("llm-7b-hangs", hangs), ("vision-recovers", works)]
         said = [f"ml.p4d.24xlarge training job {name} {what}" for name, what in news]
-        mails = [json.loads(mail["Body"])["Message"] for mail in one.aws.mails]
-        assert sorted(mail.splitlines()[0] for mail in mails) == sorted(said)
+        assert sorted(mail.splitlines()[0] for mail in one.mails()) == sorted(said)
         assert sorted(one.headlines()) == sorted(f"*{line}*" for line in said)
         assert not one.dead_letters()
         assert one.count("SweepFailed", "sweep") == 0

@@ -1,14 +1,16 @@
 """Scenes of the whole flow on the local AWS: what tests arrange and ask."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from local import ACCOUNT, REGION
 from local.aws import LocalAws, local_aws
 from local.demo import POLICY
 from local.functions import Killed, Step
@@ -17,9 +19,10 @@ from local.slack import SlackStandIn, slack_stand_in
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.structs import replace
-from tests.fakes.delivering import counted
+from tests.fakes.lambda_events import counted
 from tests.fakes.quick_moto import quick_moto
 
 
@@ -50,6 +53,10 @@ class Scene(Struct, frozen=True):
         """What Slack was sent, by its first lines."""
         return [post["blocks"][0]["text"]["text"] for post in self.slack.posts]
 
+    def mails(self, part: str = "Message") -> list[str]:
+        """The texts of the mails, or their subjects."""
+        return [json.loads(mail["Body"])[part] for mail in self.aws.mails]
+
     def dead_letters(self) -> list[dict[str, Any]]:
         """Takes what was given up, of all three queues."""
         names = (
@@ -71,10 +78,11 @@ def scene(
     on_step: Step = lambda _: None,
     *,
     sweeps: bool = False,
+    policy: Policy | None = None,
     routes: Routes | None = None,
 ) -> Iterator[Scene]:
-    """One scene from `start` on, with the demo's policy and these routes. Posts are steps too."""
-    policy = load(POLICY)
+    """One scene from `start` on, with the demo's policy or another. Posts are steps too."""
+    policy = policy or load(POLICY)
     policy = policy if routes is None else replace(policy, routes=routes)
     with slack_stand_in() as slack, quick_moto():
 
@@ -108,6 +116,54 @@ def tuning_set(status: str) -> tuple[list[RecordedJob], RecordedJob]:
         for child in of_file(RECORDINGS / "tuning-set-bayesian-221019-1807.json")
     ]
     return children, recorded("tuning-bayesian-221019-1807")
+
+
+def renamed(job: RecordedJob, name: str, *, later: timedelta = timedelta(0)) -> RecordedJob:
+    """The same job under another name, and at another time."""
+    prefix = job.kind.row.prefix
+    arn = f"{job.arn.rpartition('/')[0]}/{name}"
+    old = job.name
+    describe = json.loads(
+        json.dumps(dict(job.describe)), object_hook=lambda found: _shifted(found, later)
+    )
+    describe |= {f"{prefix}JobName": name, f"{prefix}JobArn": arn}
+    series = tuple(
+        replace(one, host=one.host.replace(old, name, 1), start=one.start + later)
+        for one in job.series
+    )
+    return replace(job, describe=describe, series=series)
+
+
+def _shifted(found: dict[str, Any], later: timedelta) -> dict[str, Any]:
+    if not later:
+        return found
+    return {key: _later(key, value, later) for key, value in found.items()}
+
+
+def _later(key: str, value: Any, later: timedelta) -> Any:
+    if not key.endswith("Time"):
+        return value
+    if isinstance(value, int | float):
+        return value + later.total_seconds()
+    try:
+        return (datetime.fromisoformat(value) + later).isoformat()
+    except (TypeError, ValueError):
+        return value
+
+
+def delivered(job: RecordedJob) -> str:
+    """The event of a job's end as EventBridge sends it to a queue."""
+    entry = job.event()
+    return json.dumps(
+        {
+            "source": entry["Source"],
+            "detail-type": entry["DetailType"],
+            "account": ACCOUNT,
+            "region": REGION,
+            "time": job.ended_at.isoformat(),
+            "detail": json.loads(entry["Detail"]),
+        }
+    )
 
 
 class Steps:

@@ -33,7 +33,8 @@ from sageaudit.workflows.audit.attempt import Audited, Caller
 from sageaudit.workflows.audit.judge import audit_job, run_summary
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.recordings import run as recorded_audits
-from tests.fakes.dependencies import SaidJobs, dependencies, ended
+from tests.fakes.audit_flow import FakeJobs, dependencies
+from tests.fakes.lambda_events import ended
 from tests.labelled.expert import ExpertJob, expert_jobs
 from tests.labelled.machine import Json
 from tests.labelled.story import FAMILY, ONE, SEARCH, Story, stories_of_kind
@@ -106,7 +107,7 @@ def audit_in_turn(recordings: Iterable[Json]) -> list[AuditDocument]:
     read = [recording.of_document(one) for one in recordings]
     named = [(*_name(one.describe), one) for one in read]
     of = dependencies(
-        SaidJobs({name: [dict(one.describe)] for _, name, one in named}),
+        FakeJobs({name: [dict(one.describe)] for _, name, one in named}),
         RecordedMetrics({name: one.series for _, name, one in named}),  # type: ignore[arg-type]
         markets=sources.offline_markets(),
     )

@@ -17,9 +17,11 @@ from sageaudit.domain.job.fields import KeptAs, shown_fields
 from sageaudit.domain.job.job_fields import FIELDS
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes import recorded
+from tests.fakes.audit_flow import NAME
 from tests.fakes.jobs import training_answer
+from tests.fakes.lambda_events import CREATED
 from tests.fakes.secrets import SECRETS, Secret
-from tests.fakes.sinks import CREATED, NAME, Leaf, answer_of, sinks, text_fields
+from tests.fakes.sinks import Leaf, answer_of, sinks, text_fields
 
 KINDS = list(JobKind)
 

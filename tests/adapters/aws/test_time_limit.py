@@ -12,7 +12,7 @@ from botocore.exceptions import ReadTimeoutError
 from sageaudit.adapters.aws.clients import CONFIG, RESERVE_S, TimeLimit, aws_errors, client
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG
 from sageaudit.errors import Unavailable
-from tests.fakes.delivering import NOON, Clock
+from tests.fakes.calls import NOON, Clock
 
 TIMEOUT_S = 180
 _TRY_S = 13

@@ -17,7 +17,8 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote, UnderWay, still_swept
 from sageaudit.errors import Malformed
 from sageaudit.ports import SweepNotes
-from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, MemoryNotes
+from tests.fakes.memory_ledger import MemoryNotes
+from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON
 
 TRAINING = ListOfJobs("111122223333", "us-east-1", JobKind.TRAINING)
 KEY = JobKey("arn:aws:sagemaker:us-east-1:111122223333:training-job/a", NOON)

@@ -20,16 +20,9 @@ from sageaudit.adapters.lambda_runtime.batch import (
 from sageaudit.adapters.lambda_runtime.records import Change, SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.errors import BadSettings, RejectedEvent, Throttled
-from tests.fakes.delivering import (
-    NOON,
-    Clock,
-    Lambda,
-    RecordingQueue,
-    batch,
-    counted,
-    failures,
-    sqs_record,
-)
+from tests.fakes.calls import NOON, Clock
+from tests.fakes.lambda_events import Lambda, batch, counted, failures, sqs_record
+from tests.fakes.queues import FakeQueue
 
 MAILS = batch(*({"messageId": name} for name in "abc"))
 CHANGES = batch(*({"dynamodb": {"SequenceNumber": name}} for name in "abc"))
@@ -40,8 +33,8 @@ def a_batch(
     work: Work,
     record: type[SqsMessage | Change] = SqsMessage,
     *,
-    dead_letters: RecordingQueue | None = None,
-    queue: RecordingQueue | None = None,
+    dead_letters: FakeQueue | None = None,
+    queue: FakeQueue | None = None,
     service: str = "batch-tests",
     begin: Callable[[float | None], None] = lambda _: None,
 ) -> Handler:
@@ -51,15 +44,13 @@ def a_batch(
         work,
         failed="WorkFailed",
         stop_before_ms=1_000,
-        retries=retries_of(record, dead_letters or RecordingQueue(), queue or RecordingQueue()),
+        retries=retries_of(record, dead_letters or FakeQueue(), queue or FakeQueue()),
         report=Report({"POWERTOOLS_SERVICE_NAME": service}),
         begin=begin,
     )
 
 
-def retries_of(
-    record: type[SqsMessage | Change], dead_letters: RecordingQueue, queue: RecordingQueue
-) -> Any:
+def retries_of(record: type[SqsMessage | Change], dead_letters: FakeQueue, queue: FakeQueue) -> Any:
     """Those of its source."""
     if record is Change:
         return StreamRetries(queue, dead_letters)
@@ -98,7 +89,7 @@ def test_a_change_that_fails_is_set_aside_and_its_shard_goes_on(
 ) -> None:
     """Its keys are on the queue of decisions."""
     begun: list[str] = []
-    decisions, service = RecordingQueue(), f"aside-{type(error).__name__}"
+    decisions, service = FakeQueue(), f"aside-{type(error).__name__}"
     work = failing("b", error, begun)
     answer = a_batch(work, Change, queue=decisions, service=service)(CHANGES, None)
     assert (failures(answer), begun) == ([], ["a", "b", "c"])
@@ -110,7 +101,7 @@ def test_a_change_that_fails_is_set_aside_and_its_shard_goes_on(
 def test_a_stream_comes_back_from_a_change_that_cannot_be_set_aside() -> None:
     """What follows it is not begun: an order must hold."""
     begun: list[str] = []
-    decisions = RecordingQueue(answers=[Throttled("the queue")])
+    decisions = FakeQueue(errors=[Throttled("the queue")])
     answer = a_batch(failing("b", Throttled("later"), begun), Change, queue=decisions)(
         CHANGES, None
     )
@@ -122,7 +113,7 @@ def test_a_stream_comes_back_from_a_change_that_cannot_be_set_aside() -> None:
 )
 def test_a_message_that_fails_is_hidden_for_longer_each_time(received: int, wait_s: int) -> None:
     """From a minute to an hour; less a part of its own, so that not all come back together."""
-    queue, names = RecordingQueue(), [f"m{number}" for number in range(50)]
+    queue, names = FakeQueue(), [f"m{number}" for number in range(50)]
     for name in names:
         handle = a_batch(failing(name, Throttled("later"), []), queue=queue)
         record = sqs_record("{}", message_id=name, received=received)
@@ -140,7 +131,7 @@ def test_a_message_that_is_too_old_is_given_up_with_its_reason(
     record = sqs_record("{}")
     record["attributes"]["SentTimestamp"] = str(int(NOON.timestamp() * 1000))
     record["messageAttributes"] = {"first-sent": {"stringValue": str(sent_ms)}}
-    dead = RecordingQueue()
+    dead = FakeQueue()
     handle = a_batch(failing("m1", Throttled("busy"), []), dead_letters=dead)
     assert failures(handle(batch(record), None)) == ([] if given_up else ["m1"])
     letters = [("{}", {"reason": "gave_up", "why": "busy", "first-sent": str(sent_ms)})]
@@ -218,7 +209,7 @@ def test_a_rejected_record_goes_to_the_dead_letters_and_is_done(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """With its code and its reason, logged and counted once."""
-    dead = RecordingQueue()
+    dead = FakeQueue()
     rejected = RejectedEvent("forged", "of account \x1b[31m")
     service = f"batch-{record.__name__}"
     handle = a_batch(failing("b", rejected, []), record, dead_letters=dead, service=service)

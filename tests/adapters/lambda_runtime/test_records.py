@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sageaudit.adapters.history.dynamo.keys import job_pk
 from sageaudit.adapters.lambda_runtime.records import Change, about_notice, read_letter, version_of
 from sageaudit.errors import Malformed
-from tests.fakes.delivering import ARN, PK, notice_record, stream_record
 from tests.fakes.documents import document
+from tests.fakes.lambda_events import ARN, PK, notice_record, stream_record
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

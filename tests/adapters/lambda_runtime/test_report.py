@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.lambda_runtime.report import REQUEST_ID, Report
-from tests.fakes.delivering import counted
+from tests.fakes.lambda_events import counted
 
 CONTEXT = SimpleNamespace(aws_request_id="request-1")
 

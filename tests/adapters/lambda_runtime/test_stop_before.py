@@ -9,16 +9,10 @@ import pytest
 from audit.handler import build as build_audit
 from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.domain.policy.policy import Policy
-from tests.fakes.delivering import (
-    Clock,
-    Lambda,
-    batch,
-    deliverer,
-    failures,
-    sqs_record,
-    stream_record,
-)
+from tests.fakes.calls import Clock
+from tests.fakes.deliver_function import deliverer
 from tests.fakes.jobs import ACCOUNT, REGION
+from tests.fakes.lambda_events import Lambda, batch, failures, sqs_record, stream_record
 from tests.fakes.stream import Stream
 
 ENVIRON = {

@@ -19,7 +19,7 @@ from sageaudit.output.text.card import ROWS, WIDTH, CardLine, Check, MessageCard
 from sageaudit.output.text.links import HistoryPlace
 from sageaudit.structs import replace
 from tests.fakes.cards import document_card
-from tests.fakes.delivering import PAYLOADS, PK, notice_body
+from tests.fakes.deliver_function import PAYLOADS, notice_body
 from tests.fakes.documents import (
     advised,
     dearer_document,
@@ -35,6 +35,7 @@ from tests.fakes.documents import (
     type_finding,
 )
 from tests.fakes.hostile import documents, whole_documents
+from tests.fakes.lambda_events import PK
 from tests.golden.regenerate import messages
 
 DEAR = AlertDecision(AlertKind.COST_SPIKE, spike=CostSpike(Decimal(24), Decimal(182)))

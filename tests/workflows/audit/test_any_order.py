@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,9 +18,11 @@ from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Repeated
 from sageaudit.workflows.audit.run import audit_finished_job
-from tests.fakes.dependencies import SaidJobs, dependencies, ended
+from tests.fakes.audit_flow import FakeJobs, dependencies
+from tests.fakes.calls import Watched
 from tests.fakes.due import due
 from tests.fakes.jobs import START, flat, training_answer
+from tests.fakes.lambda_events import ended
 
 DAY = START + timedelta(days=1)
 FAR = START + timedelta(days=30)
@@ -84,10 +86,10 @@ class EvenMetrics(Struct, frozen=True):
         return flat(job, run.minutes, cpu=40, memory=20, gpu=run.gpu, gpu_memory=20)
 
 
-def office(runs: Sequence[Run], **changes: Any) -> AuditDependencies:
-    """An empty history."""
+def flow_dependencies(runs: Sequence[Run], **changes: Any) -> AuditDependencies:
+    """What the flow asks, with an empty history."""
     metrics: Any = EvenMetrics(runs)
-    return dependencies(SaidJobs(answers(runs)), metrics, **changes)  # type: ignore[arg-type]
+    return dependencies(FakeJobs(answers(runs)), metrics, **changes)  # type: ignore[arg-type]
 
 
 def audit(number: int, of: AuditDependencies, *, again: bool = False) -> None:
@@ -146,7 +148,7 @@ runs_of_a_family = st.lists(
 @given(runs_of_a_family, st.data())
 def test_the_order_of_audits_does_not_matter(runs: list[Run], data: st.DataObject) -> None:
     """After what is due was looked at again, every document is as if the ends had set the order."""
-    in_order, shuffled = office(runs), office(runs)
+    in_order, shuffled = flow_dependencies(runs), flow_dependencies(runs)
     for number in range(len(runs)):
         audit(number, in_order)
     assert look_again(in_order) == 0
@@ -163,7 +165,7 @@ def test_a_second_look_between_late_audits_does_not_matter(
     runs: list[Run], data: st.DataObject
 ) -> None:
     """It may come at any time, and a delivery may come twice."""
-    in_order, shuffled = office(runs), office(runs)
+    in_order, shuffled = flow_dependencies(runs), flow_dependencies(runs)
     for number in range(len(runs)):
         audit(number, in_order)
     order = data.draw(st.permutations(range(len(runs))))
@@ -187,7 +189,7 @@ def test_what_is_told_once_is_told_of_the_same_run_in_any_order(
     Runs of 70 minutes: the first two have not cost enough for managed spot to be named.
     """
     runs = [Run(70, 60)] * 5
-    in_order, shuffled = office(runs), office(runs)
+    in_order, shuffled = flow_dependencies(runs), flow_dependencies(runs)
     for number in range(len(runs)):
         audit(number, in_order)
     said = [
@@ -204,7 +206,7 @@ def test_what_is_told_once_is_told_of_the_same_run_in_any_order(
 def test_the_family_shows_the_sum_of_its_runs_own_dollars() -> None:
     """The first runs are too short alone and stay so; the later ones count each its own minutes."""
     runs = [Run(8, 0)] * 5
-    of = office(runs)
+    of = flow_dependencies(runs)
     for number in range(5):
         audit(number, of)
     documents = told(of, runs)
@@ -230,29 +232,16 @@ def test_the_family_shows_the_sum_of_its_runs_own_dollars() -> None:
     assert family.avoidable_usd == sum(known)
 
 
-class CountedDetails:
-    """A history that counts the details that are read from it."""
-
-    def __init__(self, history: Any) -> None:
-        self.history = history
-        self.read: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        self.read.append(name)
-        return getattr(self.history, name)
-
-
 def test_what_an_audit_reads_of_its_family() -> None:
     """A long run: its family once. A short one: also the details of as many runs as it needs."""
     runs = [Run(6, 3)] * 12 + [Run(60, 3)]
-    of = office(runs)
-    counted: Any = CountedDetails(of.history)
-    watched = replace(of, history=counted)
-    reads = []
+    of = flow_dependencies(runs)
+    calls, reads = list[str](), []
+    watched = replace(of, history=cast("Any", Watched(of.history, calls.append)))
     for number in range(len(runs)):
         audit(number, watched)
-        reads.append(counted.read.count("detail"))
-        counted.read.clear()
+        reads.append(calls.count("detail"))
+        calls.clear()
     assert reads == [0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 7, 0]
     audit(12, watched, again=True)
-    assert counted.read == ["runs", "record", "recheck_family"]
+    assert calls == ["runs", "record", "recheck_family"]

@@ -9,7 +9,7 @@ import pytest
 from sageaudit.errors import JobNotFound, Throttled
 from sageaudit.workflows.audit.attempt import Audited, Later, Wait
 from sageaudit.workflows.audit.reaudit import same_figures
-from tests.fakes.dependencies import END, KEY, House, SaidMetrics
+from tests.fakes.audit_flow import END, KEY, AuditFlow, FakeMetrics
 from tests.fakes.documents import bill, document
 from tests.fakes.jobs import training_answer
 from tests.workflows.audit.test_reaudit import pool
@@ -24,7 +24,7 @@ def test_cloudwatch_is_asked_again_while_it_keeps_points_of_a_minute(
     after_end: timedelta, is_asked: bool
 ) -> None:
     """Of a run of which it had answered 20 of 48 minutes. Later it has only averages."""
-    one = House([training_answer()], SaidMetrics(minutes=20))
+    one = AuditFlow([training_answer()], FakeMetrics(minutes=20))
     one.event(END + 30 * MINUTE)
     one.sweeps(END + 30 * MINUTE)
     asked = one.metrics.asked
@@ -40,11 +40,11 @@ def test_metrics_are_waited_for_until_20_minutes_after_the_end(
     after_end: timedelta, outcome: type
 ) -> None:
     """An event that comes later is audited with what is there."""
-    one = House([training_answer()], SaidMetrics(minutes=10))
+    one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
     assert isinstance(one.event(END + after_end), outcome)
 
 
-def delays_min(one: House, wait: Wait) -> list[float]:
+def delays_min(one: AuditFlow, wait: Wait) -> list[float]:
     """For how long an event is sent away each time, until its audit waits no more."""
     delays: list[float] = []
     while isinstance(later := one.event(END + 5 * MINUTE, waited={wait: len(delays)}), Later):
@@ -55,25 +55,25 @@ def delays_min(one: House, wait: Wait) -> list[float]:
 
 def test_a_run_that_describe_does_not_find_is_waited_for_twice() -> None:
     """One minute, then five: an answer that comes at all comes within seconds."""
-    one = House([JobNotFound("there is no training job train-vision")])
+    one = AuditFlow([JobNotFound("there is no training job train-vision")])
     assert delays_min(one, Wait.NOT_FOUND) == [1, 5]
 
 
 def test_a_run_that_describe_says_still_runs_is_waited_for_two_hours() -> None:
     """Twice as long each time, up to SQS's longest delay."""
-    one = House([training_answer(TrainingJobStatus="InProgress")])
+    one = AuditFlow([training_answer(TrainingJobStatus="InProgress")])
     assert delays_min(one, Wait.DESCRIBE_BEHIND) == [1, 2, 4, 8, *[15] * 8]
 
 
 def test_metrics_that_are_late_are_waited_for_once() -> None:
     """A quarter of an hour, and then they are looked for when the audit is made again."""
-    one = House([training_answer()], SaidMetrics(minutes=10))
+    one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
     assert delays_min(one, Wait.LATE_METRICS) == [15]
 
 
 def test_tags_that_are_throttled_are_waited_for_an_hour_and_a_half() -> None:
     """Twice as long each time, up to SQS's longest delay."""
-    one = House([training_answer()])
+    one = AuditFlow([training_answer()])
     one.jobs.tag_answer = Throttled("slow down")
     assert delays_min(one, Wait.TAGS) == [1, 2, 4, 8, *[15] * 5]
 
@@ -98,7 +98,7 @@ def short_run(number: int, end: datetime, minutes: int) -> dict[str, Any]:
 def runs_in_pool(ends: list[datetime], minutes: int) -> int:
     """With how many runs the last one of a family was judged, itself included."""
     runs = {f"train-{n}": short_run(n, end, minutes) for n, end in enumerate(ends)}
-    of = House(runs, SaidMetrics(minutes=minutes))
+    of = AuditFlow(runs, FakeMetrics(minutes=minutes))
     audits = [
         of.audited(end + 30 * MINUTE, name, CreationTime=None)
         for name, end in zip(runs, ends, strict=True)
@@ -124,7 +124,7 @@ def test_a_short_run_is_judged_with_nine_earlier_ones_at_most(earlier: int, runs
 
 def test_a_pool_that_should_have_ended_is_looked_at_every_half_hour() -> None:
     """It is kept for an hour, and SageMaker still says that it is available."""
-    one = House([pool("Available")])
+    one = AuditFlow([pool("Available")])
     one.event(END + 5 * MINUTE)
     assert one.head.due_at == END + 60 * MINUTE
     one.event(END + 65 * MINUTE)

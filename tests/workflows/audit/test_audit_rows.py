@@ -12,14 +12,16 @@ from typing import Any
 
 import pytest
 
+from local.functions import Killed
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.scope import Members
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
-from tests.fakes.audit_world import OTHER_ACCOUNT, World, answer, at, event, running
+from tests.fakes.audit_function import AuditFunction, answer, at, running
 from tests.fakes.jobs import ACCOUNT, REGION, transition
+from tests.fakes.lambda_events import job_event
 
 ROWS: dict[str, dict[str, Any]] = {
     row["story"]: row
@@ -28,6 +30,7 @@ ROWS: dict[str, dict[str, Any]] = {
         (Path(__file__).parent / "audits.jsonl").read_text(encoding="utf-8").splitlines(),
     )
 }
+OTHER_ACCOUNT = "222233334444"
 REPLAY_OF_NOBODY = (
     "`audit` reads no list of the runs of a name: a replay without creation time of a job that is"
     " gone is dropped, and the audit stands"
@@ -114,9 +117,9 @@ ELSEWHERE = {
 NEW_RUN = answer(CreationTime="2026-05-20T12:00:00Z", LastModifiedTime="2026-05-20T13:00:01Z")
 NEW_RUNNING = running(CreationTime="2026-05-20T12:00:00Z")
 THROTTLED, AWAY = Throttled("slow down"), Unavailable("no answer")
-SWEPT = event(source="sageaudit.sweep")
-REPLAYED = event(source="sageaudit.replay", CreationTime=None)
-Step = Callable[[World], None]
+SWEPT = job_event(source="sageaudit.sweep")
+REPLAYED = job_event(source="sageaudit.replay", CreationTime=None)
+Step = Callable[[AuditFunction], None]
 MONTH = 60 * 24 * 30
 FOREVER = 10**6
 
@@ -129,8 +132,8 @@ def job(*answers: tuple[float, Any]) -> Step:
 def put(*bodies: str) -> Step:
     """Messages at the same moment; by default the event of the job."""
 
-    def step(world: World) -> None:
-        for body in bodies or (event(),):
+    def step(world: AuditFunction) -> None:
+        for body in bodies or (job_event(),):
             world.send(body)
 
     return step
@@ -139,8 +142,8 @@ def put(*bodies: str) -> Step:
 def sent(*bodies: str) -> Step:
     """Messages, each when the one before is done."""
 
-    def step(world: World) -> None:
-        for body in bodies or (event(),):
+    def step(world: AuditFunction) -> None:
+        for body in bodies or (job_event(),):
             world.send(body)
             world.run()
 
@@ -152,66 +155,70 @@ def until(minute: float) -> Step:
     return lambda world: world.run(minute)
 
 
-def anew(world: World) -> None:
+def anew(world: AuditFunction) -> None:
     """Counts and calls are those from here on."""
-    world.counts.clear()
-    world.calls.clear()
+    world.report.clear()
+    world.faults.calls.clear()
 
 
 def late(minutes: float) -> Step:
     """The metrics are whole so many minutes after the end."""
-    return with_(minutes_of_metrics=[(at(-60), 5), (at(minutes), 60)])
+    return metrics(minutes=5, whole_at=at(minutes))
 
 
 def failing(operations: str, error: Exception, until_min: float) -> Step:
     """Operations that fail until a minute."""
-    return lambda world: world.fails(operations, error, until_min)
+    return lambda world: world.outage(operations, error, until_min)
 
 
-def with_(**changes: Any) -> Step:
-    """The world is another one in these ways."""
+def metrics(**changes: Any) -> Step:
+    """CloudWatch answers with something else."""
 
-    def step(world: World) -> None:
+    def step(world: AuditFunction) -> None:
         for name, value in changes.items():
-            setattr(world, name, value)
+            setattr(world.metrics, name, value)
 
     return step
 
 
-def _is_open(world: World) -> None:
+def _is_open(world: AuditFunction) -> None:
     assert [head.settled for head in world.heads()] == [False]
 
 
 def _outage(operations: str, error: Exception) -> list[Step]:
     """Of six hours, at whose begin two hundred jobs have ended."""
 
-    def jobs(world: World) -> None:
+    def jobs(world: AuditFunction) -> None:
         for number in range(200):
             world.job(f"train-{number}")
-            world.send(event(f"train-{number}"))
+            world.send(job_event(f"train-{number}"))
 
     return [jobs, failing(operations, error, 360)]
 
 
-def _answer_is_lost(world: World) -> None:
-    world.queue.answers_lost = 1
+def _answer_is_lost(world: AuditFunction) -> None:
+    world.faults.lose_answer("SendMessage", AWAY)
 
 
-def _delete_fails(world: World) -> None:
+def _killed_after_the_write(world: AuditFunction) -> None:
+    world.faults.lose_answer("TransactWriteItems", Killed())
+
+
+def _delete_fails(world: AuditFunction) -> None:
     world.queue.deletes_fail = 1
 
 
-def _redriven(world: World) -> None:
+def _redriven(world: AuditFunction) -> None:
     [letter] = world.dead.messages.values()
     assert letter.attributes["reason"] == "gave_up"
     assert letter.attributes["first-sent"]
-    world.now = at(60 * 24 * 31)
+    world.clock.now = at(60 * 24 * 31)
     anew(world)
     world.dead.messages.clear()
     world.send(letter.body)
 
 
-def _letter_names_the_action(world: World) -> None:
+def _letter_names_the_action(world: AuditFunction) -> None:
     [letter] = world.dead.attributes()
     assert DENIED.action in letter["why"]
 
@@ -225,14 +232,17 @@ def _tagged(text: str, *, is_lost: bool = True) -> list[Step]:
         ModelArtifacts=None,
     )
 
-    def lost(world: World) -> None:
+    def lost(world: AuditFunction) -> None:
         [head] = world.heads()
         assert not is_lost or (head.lost_usd and head.top_rule == "failed-spend")
 
-    return [with_(tags_said={"sageaudit:ignore": text}), job((-60, failed)), sent(), lost]
+    def tagged(world: AuditFunction) -> None:
+        world.jobs.tag_answer = {"sageaudit:ignore": text}
+
+    return [tagged, job((-60, failed)), sent(), lost]
 
 
-def _defect(world: World) -> None:
+def _defect(world: AuditFunction) -> None:
     def fails(case: object) -> Any:
         raise ZeroDivisionError
 
@@ -256,7 +266,7 @@ def _lies(**changes: Any) -> list[Step]:
 
 
 def _refused(envelope: dict[str, Any] | None = None, **changes: Any) -> list[Step]:
-    return [sent(event(envelope=envelope, **changes))]
+    return [sent(job_event(envelope=envelope, **changes))]
 
 
 SHORT = answer(
@@ -272,11 +282,14 @@ DENIED = AccessDenied(
 )
 NO_METRICS = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
 ENDED, BEHIND = (-60, answer()), (-60, running())
-NEW_EVENT = event(CreationTime="2026-05-20T12:00:00Z")
-KILLED = [job(), with_(kill_at="after TransactWriteItems"), sent()]
+NEW_EVENT = job_event(CreationTime="2026-05-20T12:00:00Z")
+KILLED = [job(), _killed_after_the_write, sent()]
 STORIES: dict[str, list[Step]] = {
     "an event is delivered once": [job(), sent()],
-    "the same event is delivered 50 times, one after another": [job(), sent(*[event()] * 50)],
+    "the same event is delivered 50 times, one after another": [
+        job(),
+        sent(*[job_event()] * 50),
+    ],
     "the event comes again a month later": [job(), put(), until(MONTH), anew, sent()],
     "the event comes again a month later, when the job is deleted": [
         job(ENDED, (60, None)),
@@ -287,7 +300,7 @@ STORIES: dict[str, list[Step]] = {
     ],
     "an InProgress event comes after the last one": [
         job(),
-        sent(event(), event(TrainingJobStatus="InProgress")),
+        sent(job_event(), job_event(TrainingJobStatus="InProgress")),
     ],
     "an audited job is modified without a changed figure": [
         *(job(), sent(), anew),
@@ -328,7 +341,11 @@ STORIES: dict[str, list[Step]] = {
         sent(),
         _is_open,
     ],
-    "a second message comes while the first one waits": [job(), late(15), put(event(), event())],
+    "a second message comes while the first one waits": [
+        job(),
+        late(15),
+        put(job_event(), job_event()),
+    ],
     "Describe is throttled for six hours": _outage("Describe", THROTTLED),
     "DynamoDB is away for six hours": _outage("GetItem TransactWriteItems Query", AWAY),
     "SQS is away for an hour": [
@@ -346,7 +363,7 @@ STORIES: dict[str, list[Step]] = {
         failing("Describe", NO_ROLE, 360),
         sent(),
     ],
-    "GetMetricData is denied for ever": [job(), with_(metrics_missing=NO_METRICS), sent()],
+    "GetMetricData is denied for ever": [job(), metrics(missing=NO_METRICS), sent()],
     "GetMetricData is throttled for an hour": [
         job(),
         failing("GetMetricData", THROTTLED, 60),
@@ -381,17 +398,17 @@ STORIES: dict[str, list[Step]] = {
     ],
     "the name is taken by a new run, which has ended too": [
         job((-60, NEW_RUN)),
-        sent(event(), NEW_EVENT),
+        sent(job_event(), NEW_EVENT),
     ],
     "the old run's event comes after the new run's audit": [
-        *(job((-60, NEW_RUN)), sent(NEW_EVENT, event(), event())),
-        *(lambda world: world.calls.clear(), sent()),
+        *(job((-60, NEW_RUN)), sent(NEW_EVENT, job_event(), job_event())),
+        *(lambda world: world.faults.calls.clear(), sent()),
     ],
     "the event's creation time differs by a rounding": [
         job(),
-        sent(event(CreationTime="2026-05-20T09:58:00.400Z")),
+        sent(job_event(CreationTime="2026-05-20T09:58:00.400Z")),
     ],
-    "the event has no creation time": [job(), sent(event(CreationTime=None))],
+    "the event has no creation time": [job(), sent(job_event(CreationTime=None))],
     "a job is deleted before its first audit": [sent()],
     "a job is being deleted": [job((-60, answer(TrainingJobStatus="Deleting"))), sent()],
     "the sweep finds a job that is deleted before its audit": [sent(SWEPT)],
@@ -417,7 +434,7 @@ STORIES: dict[str, list[Step]] = {
     "Describe answers with another account": _lies(TrainingJobArn=_arn(OTHER_ACCOUNT)),
     "Describe answers with another region": _lies(TrainingJobArn=_arn(region="eu-west-1")),
     "a thousand made-up names are replayed": [
-        put(*(event(f"made-up-{n}", source="sageaudit.replay") for n in range(1000)))
+        put(*(job_event(f"made-up-{n}", source="sageaudit.replay") for n in range(1000)))
     ],
     "an audited run is replayed without its creation time": [job(), sent(), anew, sent(REPLAYED)],
     "a run that was never audited is replayed without its creation time": [job(), sent(REPLAYED)],
@@ -435,7 +452,7 @@ STORIES: dict[str, list[Step]] = {
     "a running job is replayed": [job(BEHIND), sent(REPLAYED)],
     "an earlier run that nobody knows is replayed": [
         job((-60, NEW_RUN)),
-        sent(event(source="sageaudit.replay")),
+        sent(job_event(source="sageaudit.replay")),
     ],
     "an audited run is replayed": [job(), sent(), anew, sent(REPLAYED)],
     "a tag accepts a rule that no tag may accept": _tagged("failed-spend"),
@@ -448,14 +465,14 @@ STORIES: dict[str, list[Step]] = {
 CALLS = {"Describe", "GetItem", "ListTags", "GetMetricData", "TransactWriteItems"}
 
 
-def a_world() -> World:
+def a_world() -> AuditFunction:
     """One with a second account."""
-    return World(
+    return AuditFunction(
         Policy(members=Members({OTHER_ACCOUNT: f"arn:aws:iam::{OTHER_ACCOUNT}:role/read"}))
     )
 
 
-def disagreements(row: dict[str, Any], world: World) -> list[str]:
+def disagreements(row: dict[str, Any], world: AuditFunction) -> list[str]:
     """In what the end of a story is not as its row says."""
     heads = world.heads()
     found: list[str] = []
@@ -469,8 +486,8 @@ def disagreements(row: dict[str, Any], world: World) -> list[str]:
         found.append(f"final is {[head.settled for head in heads]}, not {row['final']}")
     found += filter(None, (_count(text, world) for text in row["metrics"]))
     for operation, most in row["aws_calls_max"].items():
-        if operation in CALLS and isinstance(most, int) and world.calls[operation] > most:
-            found.append(f"{world.calls[operation]} x {operation}, not {most}")
+        if operation in CALLS and isinstance(most, int) and world.faults.calls[operation] > most:
+            found.append(f"{world.faults.calls[operation]} x {operation}, not {most}")
     if world.queue.messages:
         found.append("messages are left in the queue")
     if row["messages_end"].startswith("queue empty") and world.dead.messages:
@@ -478,7 +495,7 @@ def disagreements(row: dict[str, Any], world: World) -> list[str]:
     return found
 
 
-def _count(text: str, world: World) -> str | None:
+def _count(text: str, world: AuditFunction) -> str | None:
     """What is wrong with one count, such as `EventsWaiting=1..3`; None where nothing is."""
     parsed = re.fullmatch(r"(\w+)\s*(>=|<=|=|>)\s*(\d+)(?:\.\.(\d+))?", text)
     if parsed is None or parsed[1] in {"ReconcilerFound", "JobsMissing", "DueAudited"}:
@@ -499,7 +516,7 @@ def test_a_story_ends_as_its_row_says(name: str) -> None:
     for step in STORIES[name]:
         step(world)
     world.run()
-    assert world.kill_at is None
+    assert not world.faults.left
     if name in DIFFERS:
         row = {**row, "metrics": [], "messages_end": "elsewhere"}
     assert disagreements(row, world) == []

@@ -8,8 +8,9 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import FamilyCase, Rule, Ruleset, rule
 from sageaudit.workflows.audit.attempt import Audited, Caller
 from sageaudit.workflows.audit.run import audit_finished_job
-from tests.fakes.dependencies import SaidJobs, dependencies, ended
+from tests.fakes.audit_flow import FakeJobs, dependencies
 from tests.fakes.jobs import training_answer, transition
+from tests.fakes.lambda_events import ended
 
 FIRST_END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
 
@@ -45,7 +46,7 @@ def listening(usage: list[FamilyCase]) -> Rule:
 def test_each_run_is_judged_beside_those_that_ended_before() -> None:
     """Newest first, with what they cost; audited late or again, the later ones are left out."""
     usage: list[FamilyCase] = []
-    jobs = SaidJobs({f"train-{n}": [answer(n)] for n in range(3)})
+    jobs = FakeJobs({f"train-{n}": [answer(n)] for n in range(3)})
     of = dependencies(jobs, ruleset=Ruleset((listening(usage),), "test"))
     for number in (0, 2, 1):
         now = FIRST_END + timedelta(hours=number, minutes=25)
@@ -63,7 +64,7 @@ def test_each_run_is_judged_beside_those_that_ended_before() -> None:
 
 def test_a_failed_run_is_kept_with_the_class_of_its_reason() -> None:
     """So that a storm of the same failure can be told."""
-    jobs = SaidJobs(
+    jobs = FakeJobs(
         {"train-0": [answer(0, TrainingJobStatus="Failed", FailureReason="out of memory")]}
     )
     of = dependencies(jobs)
@@ -79,7 +80,7 @@ def test_a_history_that_starts_empty_is_no_history() -> None:
     """The command line's own: a family is unknown there, not new."""
     usage: list[FamilyCase] = []
     of = dependencies(
-        SaidJobs({"train-0": [answer(0)]}),
+        FakeJobs({"train-0": [answer(0)]}),
         ruleset=Ruleset((listening(usage),), "test"),
         history_lasts=False,
     )

@@ -10,9 +10,9 @@ from sageaudit.domain.audit.record import Verdict
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled
 from sageaudit.workflows.audit.attempt import Audited, Later, Repeated
-from tests.fakes.dependencies import END, KEY, House, SaidMetrics
+from tests.fakes.audit_flow import END, KEY, AuditFlow, FakeMetrics
 from tests.fakes.jobs import training_answer, transition
-from tests.workflows.audit.test_roll_up import NOW, house, sweep, tuned
+from tests.workflows.audit.test_roll_up import NOW, flow_with_trials, sweep, tuned
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 KEPT_ALIVE = {
@@ -35,7 +35,7 @@ def pool(status: str, retained_s: int | None = None) -> dict[str, Any]:
 
 def test_a_warm_pools_dollars_are_found_after_it_ended() -> None:
     """Half an hour of two hosts, which the audit of the end could not know."""
-    one = House([pool("Available"), pool("Terminated", 1800)])
+    one = AuditFlow([pool("Available"), pool("Terminated", 1800)])
     first = one.audited(END + 5 * MINUTE)
     assert (one.head.settled, one.head.due_at) == (False, END + HOUR)
     assert first.document["bill"]["complete"] is False
@@ -53,7 +53,7 @@ def test_a_warm_pools_dollars_are_found_after_it_ended() -> None:
 
 def test_a_second_look_keeps_the_whole_metrics_it_has() -> None:
     """CloudWatch is not asked again; what is kept stays to judge by."""
-    one = House([pool("Available"), pool("Terminated", 0)])
+    one = AuditFlow([pool("Available"), pool("Terminated", 0)])
     one.event(END + 5 * MINUTE)
     kept = one.history.detail(KEY)
     one.event(END + HOUR + MINUTE)
@@ -67,7 +67,7 @@ def test_a_second_look_keeps_the_whole_metrics_it_has() -> None:
 
 def test_metrics_that_never_come_are_looked_for_for_a_day() -> None:
     """Not each quarter of an hour for ever; that nothing came is said, and is no new version."""
-    one = House([training_answer()], SaidMetrics(minutes=10))
+    one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
     one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
     looks = one.sweeps(END + 21 * MINUTE)
     assert looks <= 7
@@ -93,7 +93,7 @@ def trained_for(seconds: int) -> dict[str, Any]:
 @pytest.mark.parametrize(("seconds", "most"), [(0, 2), (119, 2), (120, 8)])
 def test_of_a_run_that_hardly_ran_metrics_are_looked_for_once_more(seconds: int, most: int) -> None:
     """There is a point or two at best; nor is CloudWatch asked when its family makes it due."""
-    one = House([trained_for(seconds)], SaidMetrics(minutes=0))
+    one = AuditFlow([trained_for(seconds)], FakeMetrics(minutes=0))
     assert isinstance(one.event(END + 5 * MINUTE), Later)
     one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
     one.sweeps(END + 21 * MINUTE)
@@ -107,7 +107,7 @@ def test_of_a_run_that_hardly_ran_metrics_are_looked_for_once_more(seconds: int,
 
 def test_a_doubled_event_does_not_settle_a_run_whose_metrics_are_late() -> None:
     """The second copy comes after the time in which an event waits, and finds no metrics yet."""
-    one = House([training_answer()], SaidMetrics(minutes=0))
+    one = AuditFlow([training_answer()], FakeMetrics(minutes=0))
     assert isinstance(one.event(END + 14 * MINUTE), Later)
     first = one.audited(END + 22 * MINUTE)
     assert first.document["avoidable_usd"] is None
@@ -128,7 +128,7 @@ def test_a_look_that_may_not_read_the_metrics_takes_no_figure_back(
     kept: bool, minutes: int
 ) -> None:
     """It is due again; a day after the end it is settled with what was known, and says so."""
-    one = House([pool("Available")], SaidMetrics(minutes=minutes))
+    one = AuditFlow([pool("Available")], FakeMetrics(minutes=minutes))
     first = one.audited(END + 21 * MINUTE)
     assert first.document["judged"] == "partly"
     if not kept:
@@ -148,7 +148,7 @@ def test_a_look_that_may_not_read_the_metrics_takes_no_figure_back(
 
 def test_a_look_that_may_not_read_the_metrics_finds_the_pools_dollars() -> None:
     """The bill needs no metrics, and the use is judged by what is kept."""
-    one = House([pool("Available"), pool("Terminated", 1800)], SaidMetrics(minutes=30))
+    one = AuditFlow([pool("Available"), pool("Terminated", 1800)], FakeMetrics(minutes=30))
     first = one.audited(END + 21 * MINUTE)
     one.metrics.missing = DENIED
     second = one.audited(END + 2 * HOUR)
@@ -165,7 +165,7 @@ def test_a_look_that_may_not_read_the_metrics_finds_the_pools_dollars() -> None:
 
 def test_a_look_that_reads_fewer_points_than_there_were_judges_by_those_there_were() -> None:
     """A part of CloudWatch's answer failed."""
-    one = House([pool("Available")], SaidMetrics(minutes=30))
+    one = AuditFlow([pool("Available")], FakeMetrics(minutes=30))
     first = one.audited(END + 21 * MINUTE)
     one.metrics.minutes = 5
     second = one.audited(END + 2 * HOUR)
@@ -176,7 +176,7 @@ def test_a_look_that_reads_fewer_points_than_there_were_judges_by_those_there_we
 
 def test_tags_that_are_denied_at_a_second_look_are_those_that_are_kept() -> None:
     """The event of a sweep has none, and owner and family stay as they are."""
-    one = House([pool("Available"), pool("Terminated", 1800)])
+    one = AuditFlow([pool("Available"), pool("Terminated", 1800)])
     one.jobs.tag_answer = {"owner": "ana", "sageaudit:family": "vision"}
     first = one.audited(END + 5 * MINUTE)
     one.jobs.tag_answer = AccessDenied("sagemaker:ListTags", "sagemaker:ListTags is not permitted.")
@@ -190,7 +190,7 @@ def test_tags_that_are_denied_at_a_second_look_are_those_that_are_kept() -> None
 def test_a_newer_state_of_a_run_whose_metrics_are_denied_keeps_what_was_judged() -> None:
     """A second event of the run, with a later time: its figures stay, and it is due again."""
     changed = training_answer(LastModifiedTime="2026-05-20T11:30:00Z")
-    one = House([training_answer(), changed], SaidMetrics(minutes=30))
+    one = AuditFlow([training_answer(), changed], FakeMetrics(minutes=30))
     first = one.audited(END + 21 * MINUTE, waited={"late_metrics": 1})
     one.metrics.missing = DENIED
     one.audited(END + 40 * MINUTE)
@@ -208,7 +208,7 @@ def test_the_bill_of_a_run_that_had_not_ended_is_made_anew_where_metrics_are_den
         TrainingTimeInSeconds=None,
         SecondaryStatusTransitions=[transition("Training", "10:00:00")],
     )
-    one = House([running, training_answer()])
+    one = AuditFlow([running, training_answer()])
     one.event(END - 20 * MINUTE, waited={"describe_behind": 99})
     before = one.document["bill"]["total_usd"]
     one.metrics.missing = DENIED
@@ -219,7 +219,7 @@ def test_the_bill_of_a_run_that_had_not_ended_is_made_anew_where_metrics_are_den
 
 def test_the_last_reaudit_is_a_day_after_the_end_and_not_later() -> None:
     """However long the pause would be: twenty hours after the end, the next one is four away."""
-    one = House([training_answer()], SaidMetrics(minutes=10))
+    one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
     one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
     one.event(END + 20 * HOUR)
     assert one.head.due_at == END + DAY
@@ -227,7 +227,7 @@ def test_the_last_reaudit_is_a_day_after_the_end_and_not_later() -> None:
 
 def test_an_owner_that_was_tagged_meanwhile_is_a_new_version() -> None:
     """Though no dollar changed: lists and messages go by the owner."""
-    one = House([training_answer()], SaidMetrics(minutes=10))
+    one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
     one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
     assert one.head.owner is None
     one.jobs.tag_answer = {"owner": "ana"}
@@ -237,7 +237,7 @@ def test_an_owner_that_was_tagged_meanwhile_is_a_new_version() -> None:
 
 def test_a_pool_that_never_ends_is_closed_after_a_day() -> None:
     """SageMaker says Available for ever: the figure stays a lower bound."""
-    one = House([pool("Available")])
+    one = AuditFlow([pool("Available")])
     one.event(END + 5 * MINUTE)
     one.sweeps(END + 5 * MINUTE)
     assert one.head.settled
@@ -256,7 +256,7 @@ def test_a_pool_that_never_ends_is_closed_after_a_day() -> None:
 )
 def test_a_run_that_is_gone_keeps_its_figures_and_is_settled(gone: Any) -> None:
     """It becomes no job that could not be audited, and the other run's pool is not its own."""
-    one = House([pool("Available"), gone])
+    one = AuditFlow([pool("Available"), gone])
     first = one.audited(END + 5 * MINUTE)
     one.audited(END + 2 * HOUR)
     assert (one.head.settled, one.head.due_at, one.head.unauditable) == (True, None, None)
@@ -268,7 +268,7 @@ def test_a_run_that_is_gone_keeps_its_figures_and_is_settled(gone: Any) -> None:
 
 def test_a_run_that_is_gone_and_forgotten_is_settled_as_it_stands() -> None:
     """Its details have expired."""
-    one = House([pool("Available"), JobNotFound("gone")])
+    one = AuditFlow([pool("Available"), JobNotFound("gone")])
     first = one.audited(END + 5 * MINUTE)
     one.history.detail = lambda _key: None
     result = one.audited(END + 91 * DAY)
@@ -278,7 +278,7 @@ def test_a_run_that_is_gone_and_forgotten_is_settled_as_it_stands() -> None:
 
 def test_a_run_that_is_gone_without_a_stored_audit_is_left_as_it_is() -> None:
     """There is nothing to make final."""
-    one = House([pool("Available"), JobNotFound("gone")])
+    one = AuditFlow([pool("Available"), JobNotFound("gone")])
     one.audited(END + 5 * MINUTE)
     one.history.audit = lambda *_: None
     assert isinstance(one.event(END + 91 * DAY), Repeated)
@@ -286,7 +286,7 @@ def test_a_run_that_is_gone_without_a_stored_audit_is_left_as_it_is() -> None:
 
 def test_tags_that_are_throttled_at_a_second_look_hold_it_up() -> None:
     """It is due once more."""
-    one = House([pool("Available"), pool("Terminated", 1800)])
+    one = AuditFlow([pool("Available"), pool("Terminated", 1800)])
     one.event(END + 5 * MINUTE)
     one.jobs.tag_answer = Throttled("sagemaker:ListTags is throttled")
     one.audited(END + 2 * HOUR)
@@ -298,7 +298,7 @@ def test_tags_that_are_throttled_at_a_second_look_hold_it_up() -> None:
 
 def test_a_second_look_that_changes_nothing_is_no_version() -> None:
     """A settled run whose family was told of a further run, which changes no figure of it."""
-    one = House([training_answer()])
+    one = AuditFlow([training_answer()])
     one.event(END + 5 * MINUTE)
     one.history.make_due(KEY, END + HOUR)
     result = one.audited(END + 2 * HOUR)
@@ -310,7 +310,7 @@ def test_a_second_look_that_changes_nothing_is_no_version() -> None:
 def test_a_job_that_still_runs_is_looked_at_each_hour_and_not_for_ever() -> None:
     """Describe stays behind; a job lasts 30 days at most."""
     running = training_answer(TrainingJobStatus="InProgress", TrainingEndTime=None)
-    one = House([running])
+    one = AuditFlow([running])
     one.event(END, waited={"describe_behind": 99})
     assert one.is_open()
     looks = one.sweeps(END)
@@ -320,10 +320,10 @@ def test_a_job_that_still_runs_is_looked_at_each_hour_and_not_for_ever() -> None
 
 def test_a_roll_up_whose_children_never_come_is_settled_after_a_day() -> None:
     """It says how many it lacks."""
-    of = house(sweep(Completed=2, NonRetryableError=1))
-    of.audited(NOW, "trial-1")
-    tuned(of, 3)
-    last = [tuned(of, now=END + hours * HOUR) for hours in (2, 5, 11, 23, 25)][-1]
+    flow = flow_with_trials(sweep(Completed=2, NonRetryableError=1))
+    flow.audited(NOW, "trial-1")
+    tuned(flow, 3)
+    last = [tuned(flow, now=END + hours * HOUR) for hours in (2, 5, 11, 23, 25)][-1]
     assert isinstance(last, Audited)
     assert (last.document["audit"]["settled"], last.recorded.version) == (True, 2)
     assert last.document["bill"]["missing"] == ["2 of 3 training jobs are not audited"]

@@ -8,7 +8,7 @@ from sageaudit.domain.policy.policy import Policy, parse
 from sageaudit.errors import AccessDenied
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
-from tests.fakes.dependencies import END, KEY, House
+from tests.fakes.audit_flow import END, KEY, AuditFlow
 from tests.fakes.jobs import training_answer
 from tests.workflows.audit.test_reaudit import DAY, HOUR, MINUTE, pool
 
@@ -27,22 +27,20 @@ def answer(document: AuditDocument) -> str:
     return "clear" if RULE in document["clear"] else unknown.get(RULE, "not applicable")
 
 
-def house(policy: Policy = TEAM, tags: Any = None, *answers: dict[str, Any]) -> House:
+def flow(policy: Policy = TEAM, tags: Any = None, *answers: dict[str, Any]) -> AuditFlow:
     """One job with these tags under a policy."""
-    one = House(list(answers) or [training_answer()], policy=policy)
-    one.jobs.tag_answer = {} if tags is None else tags
-    return one
+    return AuditFlow(list(answers) or [training_answer()], tags=tags, policy=policy)
 
 
 def test_a_required_tag_is_asked_for_and_its_value_is_not_stored() -> None:
     """Only that it is set, or not."""
-    one = house(tags={"purpose": "project-x", "other": "y"})
+    one = flow(tags={"purpose": "project-x", "other": "y"})
     assert answer(one.audited(END + 21 * MINUTE).document) == "clear"
     detail = one.history.detail(KEY)
     assert detail is not None
     assert detail.tags == {"purpose": "(set)"}
     assert "project-x" not in json.dumps([one.document, detail.describe], default=str)
-    without = house(tags={"other": "y"})
+    without = flow(tags={"other": "y"})
     said = answer(without.audited(END + 21 * MINUTE).document)
     assert (
         said == "The policy's requirements are not met: the tag purpose is not set (required: set)."
@@ -51,21 +49,21 @@ def test_a_required_tag_is_asked_for_and_its_value_is_not_stored() -> None:
 
 def test_the_events_own_tags_are_all_that_the_job_has() -> None:
     """SageMaker is not asked for others."""
-    one = house(tags=DENIED)
+    one = flow(tags=DENIED)
     assert "purpose is not set" in answer(one.audited(END + HOUR, Tags={"x": "y"}).document)
-    assert answer(house(tags=DENIED).audited(END + HOUR, Tags={"purpose": "v"}).document) == "clear"
+    assert answer(flow(tags=DENIED).audited(END + HOUR, Tags={"purpose": "v"}).document) == "clear"
 
 
 def test_tags_that_could_not_be_read_are_not_called_missing() -> None:
     """It is unknown whether the tag is set."""
-    said = answer(house(tags=DENIED).audited(END + HOUR).document)
+    said = answer(flow(tags=DENIED).audited(END + HOUR).document)
     assert said == "Tags[purpose].Value: not all of its tags were read"
 
 
 def test_at_a_second_look_what_is_stored_is_known() -> None:
     """Whether the tag was set or not, if the policy of then asked for it."""
     for tags, expected in (({"purpose": "v"}, "clear"), ({}, "purpose is not set")):
-        one = house(TEAM, tags, pool("Available"), pool("Terminated", 600))
+        one = flow(TEAM, tags, pool("Available"), pool("Terminated", 600))
         one.audited(END + 5 * MINUTE)
         one.jobs.tag_answer = DENIED
         assert expected in answer(one.audited(END + 2 * HOUR).document)
@@ -73,16 +71,16 @@ def test_at_a_second_look_what_is_stored_is_known() -> None:
 
 def test_a_tag_that_was_not_asked_for_is_unknown_later() -> None:
     """The policy requires it only by now, and the job's tags cannot be read any more."""
-    one = house(Policy(), {"purpose": "v"}, pool("Available"), pool("Terminated", 600))
+    one = flow(Policy(), {"purpose": "v"}, pool("Available"), pool("Terminated", 600))
     one.audited(END + 5 * MINUTE)
     one.jobs.tag_answer = DENIED
-    one.of = replace(one.of, policy=TEAM)
+    one.deps = replace(one.deps, policy=TEAM)
     assert "not all of its tags were read" in answer(one.audited(END + 2 * HOUR).document)
 
 
 def test_nobody_gets_a_message_about_it() -> None:
     """It has no dollars: an audit, a check and `--fail-on` say it."""
-    one = house()
+    one = flow()
     document = one.audited(END + DAY).document
     [finding] = [row for row in document["findings"] if row["rule"] == RULE]
     assert (finding["severity"], finding["bucket"]) == ("medium", "none")

@@ -13,7 +13,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing
 from sageaudit.workflows.audit.attempt import Audited, Caller, Later, Outcome, Repeated, Wait
-from tests.fakes.dependencies import House, SaidMetrics
+from tests.fakes.audit_flow import AuditFlow, FakeMetrics
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 
 NOW = datetime(2026, 5, 20, 11, 5, tzinfo=UTC)
@@ -43,7 +43,7 @@ def trial(name: str, **changes: Any) -> dict[str, Any]:
     )
 
 
-def house(tuning: dict[str, Any], **metrics: Any) -> House:
+def flow_with_trials(tuning: dict[str, Any], **metrics: Any) -> AuditFlow:
     """The tuning job and three trials, the third of which failed."""
     answers = {
         "sweep": tuning,
@@ -51,40 +51,40 @@ def house(tuning: dict[str, Any], **metrics: Any) -> House:
         "trial-2": trial("trial-2"),
         "trial-3": trial("trial-3", TrainingJobStatus="Failed", FailureReason="exit code: 1"),
     }
-    return House(answers, SaidMetrics(**metrics))
+    return AuditFlow(answers, FakeMetrics(**metrics))
 
 
-def tuned(of: House, waits: int | None = 0, now: datetime = NOW) -> Outcome:
+def tuned(flow: AuditFlow, waits: int | None = 0, now: datetime = NOW) -> Outcome:
     """The tuning job's end, after so many waits of each reason; None: it may not wait."""
     caller = Caller.PERSON if waits is None else Caller.DELIVERY
     waited = dict.fromkeys(Wait, waits or 0)
-    return of.event(now, "sweep", JobKind.TUNING, caller=caller, waited=waited, CreationTime=None)
+    return flow.event(now, "sweep", JobKind.TUNING, caller=caller, waited=waited, CreationTime=None)
 
 
-def summed(of: House, waits: int | None = 0) -> Audited:
+def summed(flow: AuditFlow, waits: int | None = 0) -> Audited:
     """The same where it ends in a record."""
-    result = tuned(of, waits)
+    result = tuned(flow, waits)
     assert isinstance(result, Audited), result
     return result
 
 
 def test_it_waits_for_its_children() -> None:
     """Two of three audits are there: a quarter of an hour, up to three times."""
-    of = house(sweep(Completed=2, NonRetryableError=1))
-    of.audited(NOW, "trial-1")
-    of.audited(NOW, "trial-2")
+    flow = flow_with_trials(sweep(Completed=2, NonRetryableError=1))
+    flow.audited(NOW, "trial-1")
+    flow.audited(NOW, "trial-2")
     for waits in range(3):
-        result = tuned(of, waits)
+        result = tuned(flow, waits)
         assert isinstance(result, Later)
         assert (result.delay_s, result.reason) == (900, "2 of 3 training jobs are audited")
 
 
 def test_it_adds_its_children_up() -> None:
     """3 x $0.736, of which the failed one is lost; marked, settled, filed under its own ARN."""
-    of = house(sweep(Completed=2, NonRetryableError=1))
+    flow = flow_with_trials(sweep(Completed=2, NonRetryableError=1))
     for name in ("trial-1", "trial-2", "trial-3"):
-        of.audited(NOW, name)
-    result = summed(of)
+        flow.audited(NOW, name)
+    result = summed(flow)
     document = result.document
     assert document["rollup"] is True
     assert document["bill"]["total_usd"] == Decimal("2.208")
@@ -92,18 +92,18 @@ def test_it_adds_its_children_up() -> None:
     assert (document["bill"]["complete"], document["audit"]["settled"]) == (True, True)
     assert document["job"]["family"] == TUNING_ARN
     family = RunQuery.of_family(ACCOUNT, REGION, TUNING_ARN)
-    [head] = [head for head in of.history.runs(family) if head.rollup]
+    [head] = [head for head in flow.history.runs(family) if head.rollup]
     assert (head.job, head.total_usd) == ("sweep", Decimal("2.208"))
     assert head.purchase is None  # a sum is no run to compare with
 
 
 def test_it_adds_no_dollars_of_its_children_to_its_family() -> None:
     """The children's own audits do."""
-    of = house(sweep(Completed=2, NonRetryableError=1))
+    flow = flow_with_trials(sweep(Completed=2, NonRetryableError=1))
     for name in ("trial-1", "trial-2", "trial-3"):
-        of.audited(NOW, name)
-    tuned(of)
-    rows = of.history.sums(Scope.FAMILY, NOW.date(), NOW.date(), account=ACCOUNT, name=TUNING_ARN)
+        flow.audited(NOW, name)
+    tuned(flow)
+    rows = flow.history.sums(Scope.FAMILY, NOW.date(), NOW.date(), account=ACCOUNT, name=TUNING_ARN)
     family = total(rows)
     assert (family.jobs, family.total_usd) == (3, Decimal("2.208"))
     assert family.avoidable_usd + family.lost_usd == Decimal("0.736")
@@ -112,9 +112,9 @@ def test_it_adds_no_dollars_of_its_children_to_its_family() -> None:
 @pytest.mark.parametrize("waits", [3, None])
 def test_children_that_stay_away_leave_it_open(waits: int | None) -> None:
     """Recorded with what is there, unsettled, and a second look is planned."""
-    of = house(sweep(Completed=2, NonRetryableError=1))
-    of.audited(NOW, "trial-1")
-    result = summed(of, waits)
+    flow = flow_with_trials(sweep(Completed=2, NonRetryableError=1))
+    flow.audited(NOW, "trial-1")
+    result = summed(flow, waits)
     document = result.document
     assert document["bill"]["missing"] == ["2 of 3 training jobs are not audited"]
     assert (document["bill"]["complete"], document["audit"]["settled"]) == (False, False)
@@ -123,20 +123,20 @@ def test_children_that_stay_away_leave_it_open(waits: int | None) -> None:
 
 def test_a_second_roll_up_with_all_children_amends_the_first() -> None:
     """The late children count then."""
-    of = house(sweep(Completed=2, NonRetryableError=1))
-    of.audited(NOW, "trial-1")
-    first = summed(of, None)
-    of.audited(NOW, "trial-2")
-    of.audited(NOW, "trial-3")
-    second = summed(of, None)
+    flow = flow_with_trials(sweep(Completed=2, NonRetryableError=1))
+    flow.audited(NOW, "trial-1")
+    first = summed(flow, None)
+    flow.audited(NOW, "trial-2")
+    flow.audited(NOW, "trial-3")
+    second = summed(flow, None)
     assert (first.recorded.version, second.recorded.version) == (1, 2)
     assert second.document["bill"]["total_usd"] == Decimal("2.208")
 
 
 def test_an_unknown_number_of_children_is_unknown() -> None:
     """No counters: nothing to wait for, and no sum of nothing."""
-    of = house(sweep())
-    result = summed(of)
+    flow = flow_with_trials(sweep())
+    result = summed(flow)
     assert result.document["bill"]["total_usd"] is None
     assert result.document["bill"]["complete"] is False
     assert result.document["audit"]["settled"] is False
@@ -144,15 +144,15 @@ def test_an_unknown_number_of_children_is_unknown() -> None:
 
 def test_a_tuning_job_that_launched_nothing_cost_nothing() -> None:
     """Its counters are 0: known and complete."""
-    result = summed(house(sweep(Completed=0, NonRetryableError=0)))
+    result = summed(flow_with_trials(sweep(Completed=0, NonRetryableError=0)))
     assert (result.document["bill"]["total_usd"], result.document["bill"]["complete"]) == (0, True)
 
 
 def test_the_same_roll_up_twice_is_one_version() -> None:
     """A second delivery changes nothing."""
-    of = house(sweep(Completed=1))
-    of.audited(NOW, "trial-1")
-    first, second = tuned(of), tuned(of)
+    flow = flow_with_trials(sweep(Completed=1))
+    flow.audited(NOW, "trial-1")
+    first, second = tuned(flow), tuned(flow)
     assert isinstance(first, Audited)
     assert isinstance(second, Repeated)
     assert (first.recorded.version, second.head.version) == (1, 1)
@@ -161,9 +161,9 @@ def test_the_same_roll_up_twice_is_one_version() -> None:
 def test_another_tuning_jobs_children_are_not_its_own() -> None:
     """Only the family of its ARN counts."""
     answer = trial("trial-1") | {"TuningJobArn": TUNING_ARN + "-other"}
-    of = House({"sweep": sweep(Completed=1), "trial-1": answer})
-    of.audited(NOW, "trial-1")
-    assert isinstance(tuned(of), Later)
+    flow = AuditFlow({"sweep": sweep(Completed=1), "trial-1": answer})
+    flow.audited(NOW, "trial-1")
+    assert isinstance(tuned(flow), Later)
 
 
 class NoHosts:
@@ -176,7 +176,7 @@ class NoHosts:
 def test_a_tuning_job_that_still_runs_is_no_sum_yet() -> None:
     """Describe behind its event: nothing settled, no total, and a second look is due."""
     running = sweep(InProgress=2) | {"HyperParameterTuningJobStatus": "InProgress"}
-    result = summed(House({"sweep": running}, NoHosts()), waits=99)
+    result = summed(AuditFlow({"sweep": running}, NoHosts()), waits=99)
     document = result.document
     assert document["rollup"] is True
     assert document["bill"]["total_usd"] is None

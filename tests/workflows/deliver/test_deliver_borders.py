@@ -1,25 +1,15 @@
 """Just inside and just outside of the times in which a notice is posted."""
 
-from datetime import datetime
-from typing import Any
-
 import pytest
 
-from sageaudit.domain.audit.record import Claim
+from local.functions import Killed
 from sageaudit.errors import ChannelUnavailable, MaybeSent
 from sageaudit.ports import Circuit
-from tests.fakes.delivering import (
-    Clock,
-    Lambda,
-    RecordingChannel,
-    RecordingQueue,
-    batch,
-    deliverer,
-    failures,
-    notice_body,
-    sqs_record,
-)
+from tests.fakes.calls import Clock
+from tests.fakes.deliver_function import RecordingChannel, deliverer, notice_body, slow_claims
+from tests.fakes.lambda_events import Lambda, batch, failures, sqs_record
 from tests.fakes.memory_ledger import MemorySendLedger
+from tests.fakes.queues import FakeQueue
 
 RECORD = sqs_record(notice_body())
 
@@ -28,14 +18,8 @@ RECORD = sqs_record(notice_body())
 def test_a_post_starts_within_40_s_of_its_delivery(claim_s: float, is_posted: bool) -> None:
     """The ledger may be slow: the post and its mark need the rest of the function's time."""
     clock, channel = Clock(), RecordingChannel()
-
-    class Slow(MemorySendLedger):
-        def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
-            claim = super().claim_send(notice_id, now, lease_s)
-            clock.move(claim_s)
-            return claim
-
-    deliverer(Slow(), {"slack": channel}, clock=clock)(batch(RECORD), None)
+    ledger = slow_claims(MemorySendLedger(), clock, claim_s)
+    deliverer(ledger, {"slack": channel}, clock=clock)(batch(RECORD), None)
     assert bool(channel.posted) is is_posted
 
 
@@ -45,13 +29,10 @@ def test_a_delivery_that_died_holds_its_notice_for_three_minutes(
 ) -> None:
     """The function ends after two: then nobody posts it any more."""
     clock, channel, ledger = Clock(), RecordingChannel(), MemorySendLedger()
+    dies = RecordingChannel([Killed()])
 
-    class Dies(RecordingChannel):
-        def post(self, payload: dict[str, Any]) -> None:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        deliverer(ledger, {"slack": Dies()}, clock=clock)(batch(RECORD), None)
+    with pytest.raises(Killed):
+        deliverer(ledger, {"slack": dies}, clock=clock)(batch(RECORD), None)
     clock.move(after_s)
     deliverer(ledger, {"slack": channel}, clock=clock)(batch(RECORD), None)
     assert bool(channel.posted) is is_posted
@@ -59,9 +40,9 @@ def test_a_delivery_that_died_holds_its_notice_for_three_minutes(
 
 def test_a_notice_that_may_be_posted_is_repeated_after_five_minutes() -> None:
     """Else the same outage would take both tries."""
-    queue = RecordingQueue()
+    queue = FakeQueue()
     channel = RecordingChannel([MaybeSent("no answer")])
-    handle = deliverer(MemorySendLedger(), {"slack": channel}, queue=queue)
+    handle = deliverer(MemorySendLedger(), {"slack": channel}, queues={"slack": queue})
     assert failures(handle(batch(RECORD), Lambda(iter([60_000])))) == ["m1"]
     assert queue.waits_s == [300]
 
@@ -102,15 +83,12 @@ def test_a_repeat_tests_a_silent_channel_only_after_half_an_hour(
 def test_a_notice_has_two_tries(died: int, is_posted: bool) -> None:
     """Nobody knows whether those that died had posted it: after two a person has to look."""
     clock, channel, ledger = Clock(), RecordingChannel(), MemorySendLedger()
-    dead_letters = RecordingQueue()
-
-    class Dies(RecordingChannel):
-        def post(self, payload: dict[str, Any]) -> None:
-            raise KeyboardInterrupt
+    dead_letters = FakeQueue()
+    dies = RecordingChannel([Killed()] * died)
 
     for _ in range(died):
-        with pytest.raises(KeyboardInterrupt):
-            deliverer(ledger, {"slack": Dies()}, clock=clock)(batch(RECORD), None)
+        with pytest.raises(Killed):
+            deliverer(ledger, {"slack": dies}, clock=clock)(batch(RECORD), None)
         clock.move(180)
     handle = deliverer(ledger, {"slack": channel}, clock=clock, dead_letters=dead_letters)
     handle(batch(RECORD), None)

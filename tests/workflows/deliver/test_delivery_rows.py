@@ -3,26 +3,27 @@
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from botocore.exceptions import ReadTimeoutError
 from botocore.parsers import ResponseParserError
 
+from local.functions import Killed
 from sageaudit.adapters.history.dynamo.send_ledger import NO_LEASE
 from sageaudit.errors import AccessDenied, ChannelUnavailable, MaybeSent, Throttled, Unavailable
-from tests.fakes.deliveries import (
+from tests.fakes.calls import NOON
+from tests.fakes.channel_services import (
     OK,
     WEBHOOK,
     Behaviour,
-    Delivery,
     Service,
     answers,
     bucket,
     first,
     hangs,
-    numbered_body,
     refuses,
     says,
     secret_error,
@@ -30,12 +31,12 @@ from tests.fakes.deliveries import (
     until,
     works,
 )
-from tests.fakes.delivering import PK
-from tests.fakes.queues import Killed
+from tests.fakes.deliver_function import DeliverFunction, numbered_body
+from tests.fakes.lambda_events import PK
 
 HOUR_S, DAY_S = 3_600.0, 86_400.0
 REPEAT = "(possible repeat)"
-Step = Callable[[Delivery], object]
+Step = Callable[[DeliverFunction], object]
 
 
 @dataclass
@@ -50,15 +51,15 @@ class Case:
     act: Sequence[Step] = ()
     channels: Sequence[str] = ("slack", "sns")
 
-    def run(self) -> Delivery:
+    def run(self) -> DeliverFunction:
         """The end of it."""
-        delivery = Delivery(self.slack, self.sns, self.channels)
+        delivery = DeliverFunction(self.slack, self.sns, self.channels)
         for step in (*self.before, *(self.act or (notify(self.of, count=self.count), run))):
             step(delivery)
         return delivery
 
 
-run = Delivery.run
+run = DeliverFunction.run
 
 
 def notify(channel: str = "slack", **numbers: int) -> Step:
@@ -84,53 +85,59 @@ def slack_is(behaviour: Behaviour) -> Step:
 def gave_up(letters: int = 1) -> Step:
     """So many lie in the dead letters, since Slack is gone."""
 
-    def step(one: Delivery) -> None:
+    def step(one: DeliverFunction) -> None:
         assert one.reasons() == ["channel_broken"] * letters
 
     return step
 
 
 def _set(of: str, **changes: Any) -> Step:
-    def step(one: Delivery) -> None:
+    def step(one: DeliverFunction) -> None:
         for name, value in changes.items():
             setattr(getattr(one, of), name, value)
 
     return step
 
 
-def with_store(**changes: Any) -> Case:
-    """Slack, with another secret."""
-    return Case(before=[_set("store", **changes)])
+def with_secret(value: str | BaseException) -> Case:
+    """Slack, with another secret, or none that can be read."""
+    return Case(before=[_set("store", value=value)])
 
 
-def with_ledger(slack: Behaviour = works, **faults: list[BaseException]) -> Case:
-    """Slack, with a table that fails before these calls."""
-    return Case(slack, before=[lambda one: one.ledger.faults.update(faults)])
+def failing(call: str, *errors: BaseException, slack: Behaviour = works) -> Case:
+    """Slack, with a table or a secret whose next calls fail."""
+    return Case(slack, before=[lambda one: one.faults.fail(call, *errors)])
 
 
-def with_lost(**faults: list[BaseException]) -> Case:
-    """Slack, with a table whose answers to these calls are lost."""
-    return Case(before=[lambda one: one.ledger.lost.update(faults)])
+def answer_lost(call: str, error: BaseException) -> Case:
+    """Slack, with a table whose answer to a call is lost."""
+    return Case(before=[lambda one: one.faults.lose_answer(call, error)])
 
 
-def away(method: str, hours: float) -> Case:
+def outage(call: str, error: Exception, since_s: float, until_s: float) -> Step:
+    """A call fails between two times, in seconds since the beginning."""
+    since, until = (NOON + timedelta(seconds=seconds) for seconds in (since_s, until_s))
+    return lambda one: one.faults.outage(call, error, since, until)
+
+
+def away(call: str, hours: float) -> Case:
     """The table does not answer to this for so many hours."""
-    return Case(before=[_set("ledger", away_until_s={method: hours * HOUR_S})])
+    return Case(before=[outage(call, Unavailable("the table is away"), 0, hours * HOUR_S)])
 
 
-def with_dead_letters(**changes: Any) -> Case:
-    """Slack is gone, and so are some requests to the dead letters."""
-    return Case(GONE, before=[_set("dead", **changes)])
+def with_dead_letters(*errors: Exception) -> Case:
+    """Slack is gone, and the next requests to the dead letters fail."""
+    return Case(GONE, before=[_set("dead", errors=[*errors])])
 
 
 def arriving(slack: Behaviour, count: int, every_s: float) -> Case:
     """Notices come one after the other."""
 
-    def act(one: Delivery) -> None:
+    def act(one: DeliverFunction) -> None:
         for number in range(1, count + 1):
             one.notify(first=number)
             one.run(until_s=every_s)
-            one.clock.move(max(number * every_s - one.services["slack"].age_s, 0))
+            one.clock.move(max(number * every_s - one.clock.age_s, 0))
         one.run()
 
     return Case(slack, act=[act])
@@ -139,7 +146,7 @@ def arriving(slack: Behaviour, count: int, every_s: float) -> Case:
 def at_the_same_moment(ahead_s: float = 0) -> Case:
     """The second delivery begins while the first posts, by a clock that is ahead."""
 
-    def begins(one: Delivery) -> None:
+    def begins(one: DeliverFunction) -> None:
         def behave(service: Service, text: str) -> Any:
             service.behaviour = works
             works(service, text)
@@ -157,18 +164,17 @@ def at_the_same_moment(ahead_s: float = 0) -> Case:
 def posted_and_not_marked() -> Case:
     """It is done all the same; where SQS delivers it twice, the second says so."""
 
-    def said(one: Delivery) -> None:
-        assert "posted, not marked" in str(one.texts)
+    def said(one: DeliverFunction) -> None:
+        assert "posted, not marked" in str(one.report.lines)
 
-    marks: dict[str, list[BaseException]] = {"mark_sent": [Throttled("the table is busy")]}
-    act = [notify(), run, said, notify(), run]
-    return Case(before=[lambda one: one.ledger.faults.update(marks)], act=act)
+    case = failing("mark_sent", Throttled("the table is busy"))
+    return replace(case, act=[notify(), run, said, notify(), run])
 
 
 def with_cached_webhook(*then: Step, old: bool = False) -> Case:
     """A notice before has read the webhook, or one that is revoked since."""
     value = WEBHOOK.replace("B0001", "B0000") if old else WEBHOOK
-    begin = [_set("store", value=value), notify(first=99), run, Delivery.anew]
+    begin = [_set("store", value=value), notify(first=99), run, DeliverFunction.anew]
     return Case(act=[*begin, *then, notify(), run])
 
 
@@ -182,9 +188,9 @@ def only_this_one(behaviour: Behaviour) -> Case:
         others.append(text)
         return OK
 
-    def five_passed(one: Delivery) -> None:
+    def five_passed(one: DeliverFunction) -> None:
         assert len(others) == 5
-        one.counts["NoticesSent", "slack"] -= 5
+        one.report.counts["NoticesSent", "slack"] -= 5
 
     first_try = [notify(), lambda one: one.run(until_s=0)]
     return Case(behave, act=[*first_try, notify(first=2, count=5), run, five_passed])
@@ -198,30 +204,30 @@ def aged(days: float, behaviour: Behaviour = works) -> Case:
 def redriven_after(days: float, then: Behaviour = works, *, letters: int = 1) -> Case:
     """Given up, left in the dead letters, and sent again."""
     begin = [notify(count=letters), run, gave_up(letters), move(days * DAY_S), slack_is(then)]
-    return Case(GONE, act=[*begin, Delivery.anew, Delivery.redrive, run])
+    return Case(GONE, act=[*begin, DeliverFunction.anew, DeliverFunction.redrive, run])
 
 
 def redriven_twice() -> Case:
     """Two copies of a dead letter come back."""
 
-    def copied(one: Delivery) -> None:
+    def copied(one: DeliverFunction) -> None:
         [letter] = one.dead.messages.values()
         one.dead.put(letter.body)
 
-    begin = [notify(), run, Delivery.heal, Delivery.anew, copied]
-    return Case(GONE, act=[*begin, Delivery.redrive, run])
+    begin = [notify(), run, DeliverFunction.heal, DeliverFunction.anew, copied]
+    return Case(GONE, act=[*begin, DeliverFunction.redrive, run])
 
 
 def redriven_after_it_was_sent() -> Case:
     """Another copy of it was, meanwhile."""
-    begin = [notify(), run, Delivery.heal, notify(), run, Delivery.anew]
-    return Case(GONE, act=[*begin, Delivery.redrive, run])
+    begin = [notify(), run, DeliverFunction.heal, notify(), run, DeliverFunction.anew]
+    return Case(GONE, act=[*begin, DeliverFunction.redrive, run])
 
 
 def malformed(*bodies: str) -> list[Case]:
     """Bodies that are no notices; they are not made to wait."""
 
-    def no_wait(one: Delivery) -> None:
+    def no_wait(one: DeliverFunction) -> None:
         assert one.queues["slack"].waits_s == []
 
     return [Case(act=[put(body), run, no_wait]) for body in bodies]
@@ -232,12 +238,12 @@ def both(slack: Behaviour, sns: Behaviour = works, *, of: str = "slack", count: 
     return Case(slack, sns, of, act=[notify(count=count), notify("sns", count=count), run])
 
 
-def deaf_queue(one: Delivery) -> None:
+def deaf_queue(one: DeliverFunction) -> None:
     """A message cannot be hidden."""
     one.queues["slack"].errors = [Unavailable("no answer")]
 
 
-def damaged(one: Delivery) -> None:
+def damaged(one: DeliverFunction) -> None:
     """The row of the notice cannot be read."""
     one.ledger._leases[f"{PK}|1|slack"] = NO_LEASE
 
@@ -257,6 +263,7 @@ REFUSED = ChannelUnavailable("no connection (ConnectionRefusedError)")
 NO_NAME = ChannelUnavailable("no connection (gaierror)")
 NO_TLS = ChannelUnavailable("no secure connection (SSLCertVerificationError)")
 CUT = MaybeSent("no answer came (ConnectionResetError)")
+BUSY_SECRETS = secret_error("ThrottlingException")
 GONE = answers(404, "no_service")
 BUSY = answers(429, "rate_limited")
 SILENT_SNS = ReadTimeoutError(endpoint_url="https://sns")
@@ -297,11 +304,9 @@ CASES = [
         [
             Case(),
             Case(slowly),
-            with_cached_webhook(
-                move(600), _set("store", failing_from_s=600.0, failing_until_s=4_200.0)
-            ),
+            with_cached_webhook(move(600), outage("get_secret_value", BUSY_SECRETS, 600, 4_200)),
             Case(of="sns"),
-            with_store(faults=[Killed()]),
+            failing("get_secret_value", Killed()),
             away("mark_sent", 1),
             aged(4),
             redriven_after(6),
@@ -437,7 +442,7 @@ CASES = [
         "sent; 1 posted, 1 seen; DeliveryFailed 9, NoticesSent 1",
         [
             Case(until(3 * HOUR_S, refuses(REFUSED))),
-            with_ledger(claim_send=[AccessDenied("dynamodb:PutItem", "no")] * 9),
+            failing("claim_send", *[AccessDenied("dynamodb:PutItem", "no")] * 9),
         ],
         id="an outage of hours is waited for",
     ),
@@ -446,7 +451,7 @@ CASES = [
         [
             Case(refuses(REFUSED)),
             Case(refuses(NO_TLS)),
-            with_store(value=ReadTimeoutError(endpoint_url="https://secretsmanager")),
+            with_secret(ReadTimeoutError(endpoint_url="https://secretsmanager")),
         ],
         id="a service, or a secret, that cannot be reached for days is given up",
     ),
@@ -459,8 +464,8 @@ CASES = [
         "sent; 1 posted, 1 seen; DeliveryFailed 1, NoticesSent 1",
         [
             once(refuses(ChannelUnavailable("no connection (TimeoutError)"))),
-            with_store(faults=[ReadTimeoutError(endpoint_url="https://secretsmanager")]),
-            with_ledger(claim_send=[Throttled("later")]),
+            failing("get_secret_value", ReadTimeoutError(endpoint_url="https://secretsmanager")),
+            failing("claim_send", Throttled("later")),
         ],
         id="a short fault is tried again",
     ),
@@ -483,9 +488,9 @@ CASES = [
     pytest.param(
         "secret_unusable; 0 posted, 0 seen; NotifyFailed 1; redriven",
         [
-            with_store(value=secret_error("ResourceNotFoundException")),
+            with_secret(secret_error("ResourceNotFoundException")),
             *(
-                with_store(value=value)
+                with_secret(value)
                 for value in (
                     "",
                     "s3cr3t is no URL",
@@ -498,7 +503,7 @@ CASES = [
                 )
             ),
             *(
-                with_store(value=secret_error(code))
+                with_secret(secret_error(code))
                 for code in ("DecryptionFailure", "KMSInvalidStateException")
             ),
         ],
@@ -506,7 +511,7 @@ CASES = [
     ),
     pytest.param(
         "secret_denied; 0 posted, 0 seen; NotifyFailed 1; redriven",
-        [with_store(value=secret_error("AccessDeniedException"))],
+        [with_secret(secret_error("AccessDeniedException"))],
         id="a secret that may not be read is reported as denied",
     ),
     pytest.param(
@@ -554,7 +559,7 @@ CASES = [
     ),
     pytest.param(
         "sent; 1 posted, 1 seen; DuplicateNotices 1",
-        [with_lost(mark_sent=[Killed()])],
+        [answer_lost("mark_sent", Killed())],
         id="a mark whose answer is lost is a mark",
     ),
     pytest.param(
@@ -564,30 +569,30 @@ CASES = [
     ),
     pytest.param(
         "sent; 1 posted, 1 seen, 1 marked; DeliveryFailed 1, NoticesSent 1",
-        [with_lost(claim_send=[Unavailable("no answer")])],
+        [answer_lost("claim_send", Unavailable("no answer"))],
         id="a lease whose answer is lost is posted with a mark",
     ),
     pytest.param(
         "channel_broken; 1 posted, 0 seen; NotifyFailed 1; redriven, 1 marked",
-        [with_ledger(GONE, mark_failed=[Unavailable("no answer")])],
+        [failing("mark_failed", Unavailable("no answer"), slack=GONE)],
         id="a failure that cannot be noted is redriven with a mark",
     ),
     pytest.param(
         "channel_broken; 2 posted, 0 seen; DeliveryFailed 1, NotifyFailed 2; redriven",
         [
-            with_dead_letters(errors=[Throttled("later")]),
-            with_dead_letters(answers_lost=1),
+            with_dead_letters(Throttled("later")),
+            with_dead_letters(Unavailable("the answer was lost")),
         ],
         id="a dead letter that cannot be written is written at the next try",
     ),
     pytest.param(
         "channel_broken; 6 posted, 0 seen; DeliveryFailed 5, NotifyFailed 6; redriven",
-        [with_dead_letters(errors=[Throttled("later")] * 5)],
+        [with_dead_letters(*[Throttled("later")] * 5)],
         id="dead letters that cannot be written five times are written at the sixth try",
     ),
     pytest.param(
         "no reason; 0 posted, 0 seen; ; redriven",
-        [with_ledger(circuit=[Killed() for _ in range(120)])],
+        [failing("circuit", *(Killed() for _ in range(120)))],
         id="a function that is killed at every try leaves a dead letter without a reason",
     ),
     pytest.param(
@@ -646,7 +651,7 @@ def test_deliveries_come_to_this(outcome: str, cases: Sequence[Case]) -> None:
         check_always(delivery)
 
 
-def summary(delivery: Delivery, of: str) -> str:
+def summary(delivery: DeliverFunction, of: str) -> str:
     """What the row's channel, the dead letters and the counts say."""
     service = delivery.services[of]
     assert not any(queue.messages for queue in delivery.queues.values())
@@ -654,7 +659,7 @@ def summary(delivery: Delivery, of: str) -> str:
     seen = f"{len(service.shown)} seen{_marked(service.shown)}"
     counts = sorted(
         f"{name} {count}"
-        for (name, channel), count in delivery.counts.items()
+        for (name, channel), count in delivery.report.counts.items()
         if channel in (None, of) and count
     )
     parts = [" ".join(reason or "no reason" for reason in reasons) or "sent"]
@@ -676,7 +681,7 @@ def _marked(shown: Sequence[str]) -> str:
     return f", {marked} marked" if marked else ""
 
 
-def check_always(delivery: Delivery) -> None:
+def check_always(delivery: DeliverFunction) -> None:
     """No copy but the first is unmarked; every dead letter says why; no secret is told."""
     for service in delivery.services.values():
         unmarked = [text for text in service.shown if REPEAT not in text]
@@ -689,7 +694,7 @@ def check_always(delivery: Delivery) -> None:
             assert re.fullmatch(r"[a-z_]+", attributes["reason"])
             assert attributes["why"]
             assert int(attributes["first-sent"]) > 0
-    told = f"{delivery.texts} {delivery.dead.attributes()}"
+    told = f"{delivery.report.lines} {delivery.dead.attributes()}"
     assert "s3cr3t" not in told
     assert "evil.example" not in told
     assert "<html" not in told

@@ -5,7 +5,6 @@ import itertools
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from local.functions import Killed
+from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.alert.alert import ChannelHour, hour_of
 from sageaudit.domain.audit.record import Claim
 from sageaudit.errors import (
@@ -25,24 +26,11 @@ from sageaudit.errors import (
 from sageaudit.output.text.card import Notice, to_body
 from sageaudit.ports import Circuit
 from sageaudit.workflows.deliver import LEASE_S, LONGEST_PAUSE_S, POST_WITHIN_S
-from tests.fakes.delivering import (
-    NOON,
-    PK,
-    Clock,
-    Lambda,
-    RecordingChannel,
-    RecordingQueue,
-    Stepped,
-    batch,
-    counted,
-    deliverer,
-    dying,
-    failures,
-    notice_body,
-    sqs_record,
-)
+from tests.fakes.calls import NOON, Clock, Watched, dying, stepped
+from tests.fakes.deliver_function import RecordingChannel, deliverer, notice_body, slow_claims
+from tests.fakes.lambda_events import PK, Lambda, batch, counted, failures, sqs_record
 from tests.fakes.memory_ledger import MemorySendLedger
-from tests.fakes.queues import Killed
+from tests.fakes.queues import FakeQueue
 
 NOTICE = f"{PK}|1|slack"
 RECORD = sqs_record(notice_body())
@@ -66,8 +54,11 @@ def test_fifty_deliveries_interleaved_at_every_step_post_once_a_channel() -> Non
             deliver_both()
 
     def deliver_both() -> None:
-        stepped = {name: Stepped(channel, step) for name, channel in channels.items()}
-        handle = deliverer(Stepped(ledger, step), stepped, queue=Stepped(RecordingQueue(), step))
+        handle = deliverer(
+            stepped(ledger, step),
+            {name: stepped(channel, step) for name, channel in channels.items()},
+            queues=dict.fromkeys(channels, stepped(FakeQueue(), step)),
+        )
         handle(batch(sqs_record(notice_body("sns")), sqs_record(notice_body("slack"))), None)
 
     deliver_both()
@@ -84,7 +75,7 @@ def test_killed_between_any_two_steps_and_delivered_again_it_is_posted_once() ->
     for steps in itertools.count():
         channel, ledger, clock = RecordingChannel(), MemorySendLedger(), Clock()
         step = dying(steps)
-        first = deliverer(Stepped(ledger, step), {"slack": Stepped(channel, step)}, clock=clock)
+        first = deliverer(stepped(ledger, step), {"slack": stepped(channel, step)}, clock=clock)
         try:
             first(batch(RECORD), None)
         except Killed:
@@ -112,12 +103,12 @@ def test_killed_while_it_is_given_up_nothing_is_lost(
     """At every step: it is in the dead letters, once or twice, and can be sent from there."""
     for steps in itertools.count():
         channel = RecordingChannel([error, error, error])
-        ledger, clock, dead = MemorySendLedger(), Clock(), RecordingQueue()
+        ledger, clock, dead = MemorySendLedger(), Clock(), FakeQueue()
         step = dying(steps)
         first = deliverer(
-            Stepped(ledger, step),
-            {"slack": Stepped(channel, step)},
-            dead_letters=Stepped(dead, step),
+            stepped(ledger, step),
+            {"slack": stepped(channel, step)},
+            dead_letters=stepped(dead, step),
             clock=clock,
         )
         again = deliverer(ledger, {"slack": channel}, dead_letters=dead, clock=clock)
@@ -179,7 +170,7 @@ def test_no_order_of_faults_posts_more_than_once_unmarked(
     for fault, steps, seconds in [*deliveries, *last]:
         channel.answers = [] if fault is None else [fault]
         step = dying(steps)
-        handle = deliverer(Stepped(ledger, step), {"slack": Stepped(channel, step)}, clock=clock)
+        handle = deliverer(stepped(ledger, step), {"slack": stepped(channel, step)}, clock=clock)
         with contextlib.suppress(Killed):
             handle(batch(RECORD), None)
         clock.move(seconds)
@@ -191,9 +182,9 @@ def test_no_order_of_faults_posts_more_than_once_unmarked(
 
 def test_what_waits_behind_it_is_not_even_tried() -> None:
     """The channel said when; the others are as open as before."""
-    slack, sns, queue = RecordingChannel([RateLimited(600)]), RecordingChannel(), RecordingQueue()
-    clock = Clock()
-    handle = deliverer(MemorySendLedger(), {"slack": slack, "sns": sns}, queue=queue, clock=clock)
+    slack, sns, queue = RecordingChannel([RateLimited(600)]), RecordingChannel(), FakeQueue()
+    clock, queues = Clock(), {"slack": queue, "sns": queue}
+    handle = deliverer(MemorySendLedger(), {"slack": slack, "sns": sns}, queues=queues, clock=clock)
     event = batch(
         sqs_record(notice_body(version=1), message_id="m1"),
         sqs_record(notice_body(version=2), message_id="m2", received=6),
@@ -211,13 +202,12 @@ def test_the_third_post_without_an_answer_closes_the_circuit() -> None:
     """For a minute; then one notice alone tests the channel, and its answer opens it for all."""
     ledger, clock, known = MemorySendLedger(), Clock(), list[Circuit]()
 
-    class Silent(RecordingChannel):
-        def post(self, payload: dict[str, Any]) -> None:
+    def before(call: str) -> None:
+        if call == "post":
             known.append(ledger.circuit("slack"))
-            super().post(payload)
 
-    channel = Silent([ChannelUnavailable("no connection")] * 3)
-    handle = deliverer(ledger, {"slack": channel}, clock=clock)
+    channel = RecordingChannel([ChannelUnavailable("no connection")] * 3)
+    handle = deliverer(ledger, {"slack": Watched(channel, before)}, clock=clock)
     now_s = int(clock().timestamp())
     for version in (1, 2, 3, 4):
         handle(batch(sqs_record(notice_body(version=version))), None)
@@ -266,8 +256,8 @@ def test_each_wait_is_longer_than_the_last_and_never_shorter_than_slack_said(
     retry_after_s: int, received: int, wait_s: int
 ) -> None:
     """A wait uses up a receive: few long ones last longer than many short ones."""
-    channel, queue = RecordingChannel([RateLimited(retry_after_s)]), RecordingQueue()
-    handle = deliverer(MemorySendLedger(), {"slack": channel}, queue=queue)
+    channel, queue = RecordingChannel([RateLimited(retry_after_s)]), FakeQueue()
+    handle = deliverer(MemorySendLedger(), {"slack": channel}, queues={"slack": queue})
     handle(batch(sqs_record(notice_body(), received=received)), None)
     assert queue.waits_s == [wait_s]
 
@@ -275,7 +265,8 @@ def test_each_wait_is_longer_than_the_last_and_never_shorter_than_slack_said(
 def test_a_defect_fails_that_record_alone_and_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody knows whether the notice was posted: it keeps its lease, and its repeat is marked."""
     channel, clock = RecordingChannel([RuntimeError("nobody foresaw this")]), Clock()
-    handle = deliverer(MemorySendLedger(), {"slack": channel}, clock=clock, service="defective")
+    report = Report({"POWERTOOLS_SERVICE_NAME": "defective"})
+    handle = deliverer(MemorySendLedger(), {"slack": channel}, clock=clock, report=report)
     other = sqs_record(notice_body(version=2), message_id="m2")
     assert failures(handle(batch(RECORD, other), None)) == ["m1"]
     printed = capsys.readouterr().out
@@ -306,16 +297,14 @@ def test_when_the_time_is_up_the_rest_comes_back_untouched() -> None:
 
 def test_without_time_left_to_post_it_comes_back_unposted() -> None:
     """A post that outlives its lease could be made twice."""
-    clock, channel, queue = Clock(), RecordingChannel(), RecordingQueue()
-
-    class Slow(MemorySendLedger):
-        def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
-            claim = super().claim_send(notice_id, now, lease_s)
-            clock.move(POST_WITHIN_S + 1)
-            return claim
-
-    ledger = Slow()
-    handle = deliverer(ledger, {"slack": channel}, queue=queue, clock=clock)
+    clock, channel, queue = Clock(), RecordingChannel(), FakeQueue()
+    ledger = MemorySendLedger()
+    handle = deliverer(
+        slow_claims(ledger, clock, POST_WITHIN_S + 1),
+        {"slack": channel},
+        queues={"slack": queue},
+        clock=clock,
+    )
     assert len(failures(handle(batch(RECORD), None))) == 1
     assert (channel.posted, len(queue.waits_s)) == ([], 1)
     assert ledger.claim_send(NOTICE, clock(), LEASE_S) is Claim.FIRST
@@ -332,8 +321,8 @@ def of_an_hour(held: int = 2, *, count: int = 1) -> tuple[MemorySendLedger, dict
 def test_what_was_held_in_an_hour_waits_for_its_end_and_is_posted_once() -> None:
     """What is held meanwhile is in it; a second delivery of it is a duplicate."""
     (ledger, record), clock = of_an_hour(), Clock()
-    channel, queue = RecordingChannel(), RecordingQueue()
-    handle = deliverer(ledger, {"slack": channel}, queue=queue, clock=clock)
+    channel, queue = RecordingChannel(), FakeQueue()
+    handle = deliverer(ledger, {"slack": channel}, queues={"slack": queue}, clock=clock)
     assert failures(handle(batch(record), None)) == ["m1"]
     assert queue.waits_s == [55 * 60]  # 13:10 to 14:05
     assert channel.posted == []
@@ -352,7 +341,7 @@ def test_killed_at_any_step_what_was_held_in_an_hour_is_posted_once_or_marked() 
         (ledger, record), clock, channel = of_an_hour(), Clock(), RecordingChannel()
         clock.move(3600)
         step = dying(steps)
-        first = deliverer(Stepped(ledger, step), {"slack": Stepped(channel, step)}, clock=clock)
+        first = deliverer(stepped(ledger, step), {"slack": stepped(channel, step)}, clock=clock)
         with suppress(Killed):
             first(batch(record), None)
             break

@@ -7,7 +7,9 @@ import pytest
 
 from sageaudit.adapters.history.record_steps import stored_text
 from sageaudit.errors import Throttled
-from tests.fakes.delivering import (
+from tests.fakes.documents import document, job
+from tests.fakes.family import run_document
+from tests.fakes.lambda_events import (
     ARN,
     PK,
     Lambda,
@@ -18,8 +20,6 @@ from tests.fakes.delivering import (
     sqs_record,
     stream_record,
 )
-from tests.fakes.documents import document, job
-from tests.fakes.family import run_document
 from tests.fakes.stream import Stream
 
 DONE: dict[str, list[Any]] = {"batchItemFailures": []}
@@ -192,14 +192,14 @@ def test_a_failure_names_the_first_record_that_can_be_kept_nowhere(stream: Strea
     assert handle(batch(records[0]), None) == DONE
     past = stream.story.ledger.past
     stream.story.ledger.past = failing_once(past, Throttled("table"))
-    stream.decisions.answers.append(Throttled("queue"))
+    stream.decisions.errors.append(Throttled("queue"))
     assert failures(handle(batch(*records[1:]), None)) == ["2"]
     assert notified(stream) == {1}
-    stream.undecided.answers.append(Throttled("queue"))
+    stream.undecided.errors.append(Throttled("queue"))
     assert failures(handle(batch(stream_record("{", number=4)), None)) == ["4"]
     del records[1]["dynamodb"]["SequenceNumber"]
     stream.story.ledger.past = failing_once(past, Throttled("table"))
-    stream.decisions.answers.append(Throttled("queue"))
+    stream.decisions.errors.append(Throttled("queue"))
     assert failures(handle(batch(records[1]), None)) == [""]
 
 

@@ -13,11 +13,11 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
 from sageaudit.structs import replace
-from tests.fakes.delivering import NOON
+from tests.fakes.calls import NOON, die
 from tests.fakes.documents import document, job, rollup_document, unauditable_document
 from tests.fakes.family import FamilyStory, is_quiet, run_document
 from tests.fakes.stream import Stream
-from tests.workflows.notify.test_outbox import die, each_step
+from tests.workflows.notify.test_outbox import each_step
 
 RUN = "train-bert-0001"
 HEALTHY, SIXTY, NOT_MUCH = (run_document(RUN, avoidable=usd) for usd in ("0", "60", "0.40"))

@@ -18,30 +18,13 @@ from sageaudit.domain.policy.routes import ChannelChoice, Routes
 from sageaudit.errors import AccessDenied, AwsError, Throttled, Unavailable
 from sageaudit.output.text import plain
 from sageaudit.output.text.card import held_card
-from tests.fakes.delivering import NOON
+from tests.fakes.calls import NOON, at_step, die, dying
 from tests.fakes.documents import document, job
 from tests.fakes.family import FamilyStory, run_document
-from tests.fakes.queues import Killed
 from tests.fakes.stream import Stream
 
 RUN, ANOTHER = "train-bert-0001", "train-bert-0002"
 SIXTY, TWENTY, NOTHING = (run_document(RUN, avoidable=usd) for usd in ("60", "20", "0"))
-
-
-def at_step(number: int, do: Callable[[], Any]) -> Callable[[], None]:
-    """Does something at the step with this number, once."""
-    numbers = iter(range(1_000_000))
-
-    def step() -> None:
-        if next(numbers) == number:
-            do()
-
-    return step
-
-
-def die() -> None:
-    """The process ends here."""
-    raise Killed
 
 
 def each_step(do: Callable[[Stream], Any], begin: Callable[[Stream], Any]) -> Iterator[Stream]:
@@ -129,7 +112,7 @@ def test_who_loses_too_often_comes_back() -> None:
 def test_a_channel_whose_queue_fails_holds_up_no_other(error: AwsError) -> None:
     """Its notice comes again by its keys, and no message of the family takes its place."""
     stream = Stream()
-    stream.story.sns.answers = [error] * 3
+    stream.story.sns.errors = [error] * 3
     stream.written(SIXTY)
     stream.read()
     stream.read()
@@ -148,7 +131,7 @@ def test_while_no_queue_answers_the_stream_keeps_its_records() -> None:
     """In their order, from the one that could be kept nowhere."""
     stream = Stream()
     for queue in (stream.story.sns, stream.story.slack, stream.decisions):
-        queue.answers = [Throttled("busy")] * 5
+        queue.errors = [Throttled("busy")] * 5
     stream.written(SIXTY)
     for _ in range(3):
         stream.read()
@@ -287,10 +270,10 @@ def test_whatever_happens_both_channels_end_with_the_newest_figures(
             write()
         answers = ((stream.story.sns, sns), (stream.story.slack, slack))
         for queue, error in (*answers, (stream.decisions, decisions)):
-            queue.answers = [error] if error else []
+            queue.errors = [error] if error else []
         stream.clock.move(60)
         read = stream.read if of_stream else stream.read_decisions
-        read(at_step(ends, die))
+        read(dying(ends))
     while left:
         write()
     stream.settle()
@@ -316,8 +299,8 @@ def test_in_any_order_no_large_loss_is_lost(happened: list[tuple[int, int, int]]
         if whole := runs.pop(number, None):
             stream.written(whole)
         for place, queue in enumerate((stream.story.sns, stream.story.slack)):
-            queue.answers = [Throttled("queue")] if failing >> place & 1 else []
-        stream.read(at_step(ends, die))
+            queue.errors = [Throttled("queue")] if failing >> place & 1 else []
+        stream.read(dying(ends))
     for whole in runs.values():
         stream.written(whole)
     stream.settle()

@@ -23,7 +23,7 @@ from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.text.money import usd
 from sageaudit.structs import replace
 from sageaudit.workflows.notify.run import NotifyDependencies, notify
-from tests.fakes.delivering import NOON, PK
+from tests.fakes.calls import NOON
 from tests.fakes.documents import (
     document,
     job,
@@ -34,6 +34,7 @@ from tests.fakes.documents import (
     unauditable_document,
 )
 from tests.fakes.family import FamilyStory, WrittenAudit, is_first, is_quiet, is_sent, run_document
+from tests.fakes.lambda_events import PK
 
 OTHER = PK.replace("0412", "0413")
 FAMILY = "111122223333/us-east-1/train-bert"

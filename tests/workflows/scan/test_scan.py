@@ -22,7 +22,7 @@ from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
 from sageaudit.workflows.scan.accounts import lanes_of
 from sageaudit.workflows.scan.lanes import AHEAD, Outcome, Result, scan
-from tests.fakes.dependencies import SaidJobs, dependencies
+from tests.fakes.audit_flow import FakeJobs, dependencies
 from tests.fakes.due import due
 from tests.fakes.jobs import ACCOUNT, REGION, START, training_answer
 from tests.fakes.virtual_time import VirtualTime
@@ -66,7 +66,7 @@ def listed(said: dict[str, Any], kind: JobKind = JobKind.TRAINING) -> Listed:
 
 
 @dataclass
-class LateJobs(SaidJobs):
+class LateJobs(FakeJobs):
     """SageMaker that answers after a while, a later job before an earlier one."""
 
     time: VirtualTime = field(default_factory=VirtualTime)

@@ -11,12 +11,12 @@ from sageaudit.exits import Exit
 from sageaudit.structs import replace
 from sageaudit.workflows.scan.lanes import Lane, Outcome, Result
 from sageaudit.workflows.scan.tally import ScanTally
-from tests.fakes.dependencies import SaidJobs, dependencies
+from tests.fakes.audit_flow import FakeJobs, dependencies
 from tests.fakes.jobs import ACCOUNT, REGION, START
 
 JOB = Listed(JobRef(JobKind.TRAINING, "a", "arn", ACCOUNT, REGION), "Completed", START, None, None)
 AUDITED = Outcome(
-    Lane(ACCOUNT, REGION, dependencies(SaidJobs()), (JOB,), again=False),
+    Lane(ACCOUNT, REGION, dependencies(FakeJobs()), (JOB,), again=False),
     JOB,
     Result.AUDITED,
     Sums(jobs=1, total_usd=Decimal(2)),

@@ -15,9 +15,10 @@ from sageaudit.errors import AwsError, NoCredentials, Throttled, Unavailable
 from sageaudit.workflows.backfill import Deployed, Sent, Standing, send, standings
 from sageaudit.workflows.scan.accounts import list_jobs
 from tests.fakes.jobs import ACCOUNT, REGION
+from tests.fakes.memory_ledger import MemoryNotes
 from tests.fakes.quota_aws import NOW
 from tests.fakes.quota_scan import PERIOD, QuotaScan, no_children
-from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, KnownRuns, MemoryNotes, key_of, row
+from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, KnownRuns, key_of, row
 from tests.fakes.virtual_time import VirtualTime
 from tests.fakes.worked_off import WorkedOff
 

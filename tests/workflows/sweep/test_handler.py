@@ -1,6 +1,6 @@
 """The sweep's function: what it counts and logs, and what it answers."""
 
-from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 from unittest.mock import patch
 
@@ -14,15 +14,15 @@ from sageaudit.errors import AwsError, Throttled, Unavailable
 from sageaudit.workflows.sweep import run as sweeping
 from sageaudit.workflows.sweep.watch import WatchedList, WatchMessage
 from sweep import handler
-from tests.fakes.delivering import counted
+from tests.fakes.lambda_events import Lambda, counted
 from tests.fakes.sweeps import (
     DAY,
     HOUR,
     MINUTE,
     NOON,
     TRAINING,
-    Office,
-    an_office,
+    SweepFlow,
+    flow_with,
     key_of,
     refuses,
     row,
@@ -31,21 +31,14 @@ from tests.fakes.sweeps import (
 ENVIRON = {"POWERTOOLS_SERVICE_NAME": "sweep", "POWERTOOLS_METRICS_NAMESPACE": "sageaudit"}
 
 
-@dataclass
-class Context:
-    """One invocation, with so much time left."""
-
-    aws_request_id: str = "one"
-    left_ms: int = 600_000
-
-    def get_remaining_time_in_millis(self) -> int:
-        """What is left of the function's timeout."""
-        return self.left_ms
+def context(request_id: str = "one", *, left_ms: int = 600_000) -> Lambda:
+    """One invocation, in which no time passes."""
+    return Lambda(repeat(left_ms), request_id)
 
 
-def sweeper(office: Office) -> handler.Sweeper:
-    """The function in an office."""
-    return handler.Sweeper(office.dependencies, office.notes, lambda: office.now, Report(ENVIRON))
+def sweeper(flow: SweepFlow) -> handler.Sweeper:
+    """The function over these jobs."""
+    return handler.Sweeper(flow.dependencies, flow.notes, lambda: flow.now, Report(ENVIRON))
 
 
 def counts(capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
@@ -55,15 +48,15 @@ def counts(capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
 
 def test_a_sweep_without_jobs_counts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """A metric is charged where it has values."""
-    assert sweeper(an_office())({}, Context()) == {"failed": 0}
+    assert sweeper(flow_with())({}, context()) == {"failed": 0}
     assert counts(capsys) == {}
 
 
 def test_what_is_found_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     """Two jobs without an audit."""
     ended = NOON - 40 * MINUTE
-    office = an_office(row("a", ended), row("b", ended, kind=JobKind.PROCESSING))
-    sweeper(office)({}, Context())
+    flow = flow_with(row("a", ended), row("b", ended, kind=JobKind.PROCESSING))
+    sweeper(flow)({}, context())
     assert counts(capsys) == {"JobsEnded": 2, "JobsMissing": 2, "ReconcilerFound": 2}
 
 
@@ -71,10 +64,10 @@ def test_a_list_that_fails_is_counted_and_named(
     capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The others are swept."""
-    office = an_office(row("b", NOON - HOUR, kind=JobKind.PROCESSING))
+    flow = flow_with(row("b", NOON - HOUR, kind=JobKind.PROCESSING))
 
-    office.pages.spoils = refuses(TRAINING, Throttled("sagemaker:ListTrainingJobs is throttled"))
-    assert sweeper(office)({}, Context()) == {"failed": 1}
+    flow.pages.spoils = refuses(TRAINING, Throttled("sagemaker:ListTrainingJobs is throttled"))
+    assert sweeper(flow)({}, context()) == {"failed": 1}
     found = counts(capsys)
     assert (found["SweepFailed"], found["ReconcilerFound"]) == (1, 1)
     assert "list failed" in caplog.text
@@ -84,11 +77,11 @@ def test_what_is_missing_is_counted_although_the_list_then_fails(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It was seen, on the page before."""
-    office = an_office(row("a", NOON - HOUR), row("b", NOON - HOUR))
-    office.pages.size = 1
+    flow = flow_with(row("a", NOON - HOUR), row("b", NOON - HOUR))
+    flow.pages.size = 1
 
-    office.pages.spoils = refuses(TRAINING, Throttled("throttled"), from_page=2)
-    sweeper(office)({}, Context())
+    flow.pages.spoils = refuses(TRAINING, Throttled("throttled"), from_page=2)
+    sweeper(flow)({}, context())
     found = counts(capsys)
     assert (found["SweepFailed"], found["JobsMissing"]) == (1, 1)
 
@@ -98,10 +91,10 @@ def test_audits_that_cannot_be_read_are_failures_and_no_defects(
 ) -> None:
     """Each is counted, and the log says which it is."""
     old, new = row("old", NOON - DAY), row("new", NOON - HOUR)
-    office = an_office(new, row("lost", NOON - HOUR))
-    office.history.audited(old, due_at=NOON - HOUR)
-    office.history.unreadable = {key_of(old), key_of(new)}
-    assert sweeper(office)({}, Context()) == {"failed": 2}
+    flow = flow_with(new, row("lost", NOON - HOUR))
+    flow.history.audited(old, due_at=NOON - HOUR)
+    flow.history.unreadable = {key_of(old), key_of(new)}
+    assert sweeper(flow)({}, context()) == {"failed": 2}
     found = counts(capsys)
     assert (found["SweepFailed"], found.get("Defects"), found["ReconcilerFound"]) == (2, None, 1)
     reasons = [vars(record).get("reason") for record in caplog.records]
@@ -113,57 +106,57 @@ def test_a_table_that_does_not_answer_is_a_failure_without_an_error(
     capsys: pytest.CaptureFixture[str], error: AwsError
 ) -> None:
     """The next sweep is in a quarter of an hour; the alarm is about failures in a row."""
-    office = an_office()
+    flow = flow_with()
 
-    with patch.object(office.notes, "take_turn", side_effect=error):
-        assert sweeper(office)({}, Context()) == {"failed": 1}
+    with patch.object(flow.notes, "take_turn", side_effect=error):
+        assert sweeper(flow)({}, context()) == {"failed": 1}
     assert counts(capsys) == {"SweepFailed": 1}
 
 
 def test_a_defect_is_counted_raised_and_leaves_no_turn(capsys: pytest.CaptureFixture[str]) -> None:
     """Lambda keeps the invocation among the schedule's dead letters."""
-    office = an_office()
+    flow = flow_with()
 
-    office.pages.spoils = refuses(TRAINING, ZeroDivisionError())
+    flow.pages.spoils = refuses(TRAINING, ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
-        sweeper(office)({}, Context())
+        sweeper(flow)({}, context())
     found = counts(capsys)
     assert (found["SweepFailed"], found["Defects"]) == (1, 1)
-    assert office.notes.take_turn("another", NOON, 1)
+    assert flow.notes.take_turn("another", NOON, 1)
 
 
 def test_a_second_sweep_does_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """The first one still has its turn."""
-    office = an_office(row("a", NOON - HOUR))
-    office.notes.take_turn("first", office.now, handler.LEASE_S)
-    asked = len(office.pages.asked)
-    assert sweeper(office)({}, Context("second")) == {"failed": 0}
-    assert len(office.pages.asked) == asked
+    flow = flow_with(row("a", NOON - HOUR))
+    flow.notes.take_turn("first", flow.now, handler.LEASE_S)
+    asked = len(flow.pages.asked)
+    assert sweeper(flow)({}, context("second")) == {"failed": 0}
+    assert len(flow.pages.asked) == asked
     assert not counts(capsys)
 
 
 def test_a_sweep_without_time_leaves_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     """It reads no list, and says nothing of any."""
-    office = an_office(row("a", NOON - HOUR))
-    asked = len(office.pages.asked)
-    assert sweeper(office)({}, Context(left_ms=1_000)) == {"failed": 0}
-    assert len(office.pages.asked) == asked
+    flow = flow_with(row("a", NOON - HOUR))
+    asked = len(flow.pages.asked)
+    assert sweeper(flow)({}, context(left_ms=1_000)) == {"failed": 0}
+    assert len(flow.pages.asked) == asked
     assert not counts(capsys)
-    assert office.notes.state(TRAINING) is not None
+    assert flow.notes.state(TRAINING) is not None
 
 
 def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> None:
     """Whoever asks goes on after the last one; no list is swept."""
-    office, members = an_office(), [(str(222200000000 + n), "us-east-1") for n in range(300)]
+    flow, members = flow_with(), [(str(222200000000 + n), "us-east-1") for n in range(300)]
 
     def lacking(account: str, _: str) -> dict[str, str]:
-        office.now += MINUTE / 6
+        flow.now += MINUTE / 6
         return {"sts:AssumeRole": "no such role"} if account.endswith("7") else {}
 
     function = handler.Sweeper(
-        office.dependencies,
-        office.notes,
-        lambda: office.now,
+        flow.dependencies,
+        flow.notes,
+        lambda: flow.now,
         Report(ENVIRON),
         members=members,
         lacking=lacking,
@@ -171,12 +164,12 @@ def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> No
     rows: list[dict[str, Any]] = []
     asked: dict[str, Any] = {"next": ""}
     while asked["next"] is not None:
-        asked = function({"members_after": asked["next"]}, Context())
+        asked = function({"members_after": asked["next"]}, context())
         assert len(asked["members"]) <= 4
         rows += asked["members"]
     assert [(row["account"], row["region"]) for row in rows] == members
     assert len([row for row in rows if row["lacks"]]) == 30
-    assert not office.pages.asked
+    assert not flow.pages.asked
 
 
 def test_the_watch_counts_its_defects_and_what_no_route_takes(
@@ -187,6 +180,6 @@ def test_the_watch_counts_its_defects_and_what_no_route_takes(
     defects = (("arn", ZeroDivisionError("bug")),)
     part = WatchedList(TRAINING, 9, 1, left=7, messages=(message,), defects=defects)
     with patch.object(sweeping, "sweep", return_value=[part]):
-        assert sweeper(an_office())({}, Context()) == {"failed": 1}
+        assert sweeper(flow_with())({}, context()) == {"failed": 1}
     assert counts(capsys) == {"MessagesUnrouted": 1, "SweepFailed": 1, "Defects": 1}
     assert [vars(one)["left"] for one in caplog.records if one.msg == "running jobs"] == [7]

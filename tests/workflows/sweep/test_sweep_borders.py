@@ -7,8 +7,8 @@ import pytest
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListState, UnderWay, done, first_state, still_swept, swept_row
 from sageaudit.structs import replace
-from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, TRAINING, an_office, row
-from tests.workflows.sweep.test_handler import Context, sweeper
+from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, TRAINING, flow_with, row
+from tests.workflows.sweep.test_handler import context, sweeper
 
 SECOND = timedelta(seconds=1)
 STATE = replace(first_state(NOON - DAY), began_at=NOON - DAY)
@@ -64,6 +64,6 @@ def test_a_job_that_stays_open_is_listed_for_32_days(open_days: int, listed_days
 @pytest.mark.parametrize(("left_ms", "reads"), [(60_000, True), (59_999, False)])
 def test_a_sweep_reads_a_page_only_if_a_minute_is_left(left_ms: int, reads: bool) -> None:
     """No request of that page would be begun."""
-    office = an_office()
-    sweeper(office)({}, Context(left_ms=left_ms))
-    assert bool(office.pages.asked) is reads
+    flow = flow_with()
+    sweeper(flow)({}, context(left_ms=left_ms))
+    assert bool(flow.pages.asked) is reads

@@ -1,0 +1,166 @@
+"""The audit function between a queue, SageMaker, CloudWatch and a history, in a clock of its own.
+
+The function is the real one: its batch, its retries and its flow. What it asks is counted, and
+fails or is the last of its process as a story wants.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from audit.handler import audit_message
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.adapters.lambda_runtime.batch import Batch, QueueRetries
+from sageaudit.adapters.lambda_runtime.records import SqsMessage
+from sageaudit.domain.audit.record import RunQuery
+from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import JobNotFound
+from sageaudit.settings import AuditSettings
+from sageaudit.structs import replace
+from tests.fakes.audit_flow import END, NAME, Answer, FakeJobs, FakeMetrics, dependencies
+from tests.fakes.calls import Clock, Faults, Watched
+from tests.fakes.jobs import ACCOUNT, REGION, training_answer
+from tests.fakes.lambda_events import RecordedReport, job_event
+from tests.fakes.memory_ledger import MemoryNotes
+from tests.fakes.queues import FakeQueue
+
+OPERATIONS = {
+    "describe": "Describe",
+    "tags": "ListTags",
+    "read": "GetMetricData",
+    "head": "GetItem",
+    "record": "TransactWriteItems",
+    "send": "SendMessage",
+    "change_visibility": "ChangeMessageVisibility",
+    **dict.fromkeys(("audit", "detail", "runs", "recheck_family", "make_due"), "Query"),
+}
+"""What the calls of ports are to AWS. A call of another port has its own name."""
+SETTINGS = AuditSettings(
+    table_name="table",
+    finished_queue_url="finished",
+    finished_dlq_url="dead",
+    account_id=ACCOUNT,
+    region=REGION,
+    fingerprint_secret_id=None,
+)
+_DAYS = 365
+"""No story is longer."""
+
+
+@dataclass
+class TimedJobs(FakeJobs):
+    """Each job's answers, each from a moment on; None where there is no such job."""
+
+    clock: Clock = field(default_factory=Clock)
+    timed: dict[str, list[tuple[datetime, Answer | None]]] = field(default_factory=dict)
+
+    def answer(self, name: str) -> Answer:
+        said = [one for since, one in self.timed.get(name, ()) if since <= self.clock()]
+        if not said or said[-1] is None:
+            return JobNotFound(f"there is no training job {name}")
+        return said[-1]
+
+
+class AuditFunction:
+    """One story. Times are END plus minutes."""
+
+    def __init__(
+        self, policy: Policy | None = None, report: RecordedReport | None = None, **ports: Any
+    ) -> None:
+        self.clock = Clock(END)
+        self.faults = Faults(self.clock)
+        self.jobs, self.metrics = TimedJobs(clock=self.clock), FakeMetrics()
+        self.history, self.notes = SqliteHistory(), MemoryNotes()
+        self.report = report or RecordedReport()
+        self.queue = FakeQueue("finished", self.clock, delay_s=300, hidden_s=18 * 60)
+        self.dead = FakeQueue("dead", self.clock)
+        deps = dependencies(
+            self._watched(self.jobs),
+            self._watched(self.metrics),
+            history=self._watched(self.history),
+            policy=policy or Policy(),
+        )
+        self.deps = replace(deps, **ports)
+        queue, dead, notes = map(self._watched, (self.queue, self.dead, self.notes))
+        self._function = Batch(
+            SqsMessage,
+            lambda message: audit_message(
+                message, self.deps, SETTINGS, queue, self.report, notes, now=self.clock()
+            ),
+            failed="AuditFailed",
+            stop_before_ms=0,
+            retries=QueueRetries([queue], dead, self.clock),
+            report=self.report,
+        )
+
+    def _watched(self, port: Any) -> Any:
+        def name(call: str) -> str:
+            return OPERATIONS.get(call, call)
+
+        return Watched(
+            port,
+            lambda call: self.faults.before(name(call)),
+            lambda call: self.faults.after(name(call)),
+        )
+
+    # What a story arranges.
+
+    def job(self, name: str = NAME, *answers: tuple[float, Answer | None]) -> None:
+        """SageMaker's answers about a job, each from a minute after END on."""
+        said = answers or ((-60, answer(name)),)
+        self.jobs.timed[name] = [(at(minute), one) for minute, one in said]
+
+    def outage(self, operations: str, error: Exception, until_min: float) -> None:
+        """These operations, separated by spaces, fail until then."""
+        for operation in operations.split():
+            self.faults.outage(operation, error, at(-60), at(until_min))
+
+    def send(self, body: str | None = None, **attributes: str) -> None:
+        """A message of the bus or of the sweep; without a body the event of the job."""
+        self.queue.put(body or job_event(), attributes)
+
+    # What happens.
+
+    def run(self, until_min: float | None = None) -> None:
+        """Delivers what becomes visible until then; without a time, until no message is left."""
+        until = at(_DAYS * 24 * 60 if until_min is None else until_min)
+        while (one := self.queue.next()) is not None and one.visible_at <= until:
+            self.clock.now = max(self.clock.now, one.visible_at)
+            self.queue.deliver(one, self._function, self.dead)
+        if until_min is not None:
+            self.clock.now = max(self.clock.now, until)
+
+    # What came of it.
+
+    @property
+    def counts(self) -> Counter[str]:
+        """What was counted."""
+        return self.report.names
+
+    def heads(self) -> list[AuditSummary]:
+        """All runs that the history knows."""
+        return [
+            head
+            for account in (ACCOUNT, *self.deps.policy.members.roles)
+            for head in self.history.runs(RunQuery.of_account(account))
+        ]
+
+
+def at(minutes: float) -> datetime:
+    """Minutes after END."""
+    return END + timedelta(minutes=minutes)
+
+
+def answer(name: str = NAME, **changes: Any) -> dict[str, Any]:
+    """Describe of a job that ended at END."""
+    return training_answer(**{"TrainingJobName": name, **changes})
+
+
+def running(name: str = NAME, **changes: Any) -> dict[str, Any]:
+    """Describe of the same job, behind its event."""
+    behind = answer(name, TrainingJobStatus="InProgress", SecondaryStatus="Training", **changes)
+    for gone in ("TrainingEndTime", "TrainingTimeInSeconds", "BillableTimeInSeconds"):
+        del behind[gone]
+    return {**behind, "LastModifiedTime": "2026-05-20T10:10:00Z"}
