@@ -91,12 +91,18 @@ def host_ends(usage: Measurements) -> list[HostEnd]:
     opening = opening_periods(usage)
     ends = []
     for host, works in at_work(usage).items():
-        tail = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
+        tail = len(_idle_end(works))
         took_part = any(at is not False for at in works[opening:])
         begins = next((at for at in range(opening, usage.points) if works[at]), opening)
         begins -= sum(1 for _ in takewhile(lambda at: at is not False, works[:begins][::-1]))
         ends.append(HostEnd(host, begins, max(tail, _standing_tail(usage, host)), took_part))
     return ends
+
+
+def _idle_end(works: States) -> range:
+    """The periods up to the end that are known to be idle."""
+    length = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
+    return range(len(works) - length, len(works))
 
 
 def _standing_tail(usage: Measurements, host: str) -> int:
@@ -170,8 +176,7 @@ def still_tail(usage: Measurements) -> range:
         for line in lines
     ]
     works = together([*cpus, *usage.gpu_states.values()])
-    length = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
-    return max(range(usage.points - length, usage.points), idle_tail(usage), key=len)
+    return max(_idle_end(works), idle_tail(usage), key=len)
 
 
 def works_in_earnest(usage: Measurements) -> list[bool]:
@@ -255,8 +260,7 @@ def after_gpu(usage: Measurements) -> range:
     if not usage.gpus or not usage.gpu_states or usage.without_hosts(Metric.GPU):
         return range(0)
     known = together(list(usage.gpu_states.values()))
-    length = sum(1 for _ in takewhile(lambda at: at is False, reversed(known)))
-    return range(usage.points - length, usage.points) if True in known else range(0)
+    return _idle_end(known) if True in known else range(0)
 
 
 def between_gpu_work(usage: Measurements) -> Measurements:

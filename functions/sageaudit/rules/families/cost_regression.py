@@ -25,7 +25,7 @@ from decimal import Decimal
 from statistics import median
 
 from sageaudit.domain.audit.family_runs import (
-    compared_runs,
+    completed_runs,
     disk_gb,
     event_so_far,
     first_point_s,
@@ -59,7 +59,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     total_usd = case.bill.total_usd
     if total_usd is None:
         return api.BILL_UNKNOWN
-    known = len(compared_runs(case.runs))
+    known = len(completed_runs(case.runs))
     if known < _COMPARED_RUNS:
         reason = f"{known} completed runs of known cost, {_COMPARED_RUNS} needed"
         return api.Unknown("too_few_runs", reason)
