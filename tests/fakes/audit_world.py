@@ -16,6 +16,7 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.batch import Batch, QueueRetries
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.settings import AuditSettings
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Job
@@ -27,7 +28,6 @@ from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.errors import JobNotFound
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
-from sageaudit.settings import AuditSettings
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from tests.fakes.dependencies import OneMarket

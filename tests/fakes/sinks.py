@@ -23,6 +23,7 @@ from sageaudit.adapters.history.dynamo.items import audit_item, detail_item, fin
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.settings import AuditSettings
 from sageaudit.cli.messages import echo_json
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import RunQuery
@@ -39,7 +40,6 @@ from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text.card import Notice, to_body
-from sageaudit.settings import AuditSettings
 from tests.fakes.cards import document_card
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES
