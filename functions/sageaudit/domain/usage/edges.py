@@ -124,17 +124,12 @@ def opening_periods(usage: Measurements) -> int:
     return min(LATE_S // (usage.period_s or LATE_S), usage.points)
 
 
-def asleep_tail(usage: Measurements) -> range:
-    """The periods up to the end in which every host is known to be idle."""
-    length = sum(1 for _ in takewhile(usage.idle, reversed(range(usage.points))))
-    return range(usage.points - length, usage.points)
-
-
 def idle_tail(usage: Measurements) -> range:
     """The longer of two: the periods up to the end in which every host is known to be idle, and the
     standstill that lasts to the end, in which a host may keep one core busy.
     """
-    return max(asleep_tail(usage), _standing(usage), key=len)
+    length = sum(1 for _ in takewhile(usage.idle, reversed(range(usage.points))))
+    return max(range(usage.points - length, usage.points), _standing(usage), key=len)
 
 
 def up_to_last_points(usage: Measurements) -> Measurements | None:

@@ -42,7 +42,7 @@ from sageaudit.rules.limits.failures import (
     not_lost,
     retry_fix,
 )
-from sageaudit.rules.limits.idle_run import IdleRun, idle_run
+from sageaudit.rules.utilisation.standing_still import IdleRun, idle_run
 
 _READ = (
     "Read the end of its log before the next try, and start that from checkpoints if there are any"
