@@ -73,7 +73,7 @@ def _waits(case: api.JobCase, host: str) -> GpuWaits | None:
     """None where the host waits too little, or where it may wait for its CPU."""
     gpu = case.usage.series[api.Metric.GPU][host]
     cpu = case.usage.series[api.Metric.CPU].get(host)
-    waits = gpu_waits(gpu, cpu, low=case.limit(P5_BELOW), high=case.limit(P95_OVER))
+    waits = _gpu_waits(gpu, cpu, low=case.limit(P5_BELOW), high=case.limit(P95_OVER))
     if waits is None or waits.cpu >= case.limit(CPU_FROM):
         return None
     few = waits.percent < case.limit(SHARE_FROM) or waits.times < case.limit(TIMES_FROM)
@@ -89,7 +89,7 @@ class GpuWaits(Struct, frozen=True):
     cpu: float
 
 
-def gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> GpuWaits | None:
+def _gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> GpuWaits | None:
     """A wait is under `low`, and is over when the GPU is above `high` again.
 
     None where the GPU is steadily low or high, or no CPU was recorded while it waited.

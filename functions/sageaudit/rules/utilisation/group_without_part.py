@@ -23,7 +23,7 @@ from sageaudit.domain.usage.edges import gpu_unrecorded, host_ends
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.domain.usage.series import COARSEST_PERIOD_S
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.hosts import NEED_NOTHING, without_gpu_work
+from sageaudit.rules.utilisation.standing_still import NEED_NOTHING, hosts_without_part
 
 GPU_WORKS_FROM = api.Threshold(
     "gpu_works_from", 5, "percent of a host's GPUs", "real work, as of uneven-hosts"
@@ -48,7 +48,7 @@ def check(case: api.JobCase) -> api.Outcome:
     if why := next(filter(None, map(_not_known, uses.values())), None):
         return why
     for name, other in permutations(uses):
-        idle = _without_part(uses[name])
+        idle = hosts_without_part(uses[name], host_ends(uses[name]))
         if idle and _works(uses[other], case.limit(GPU_WORKS_FROM)):
             return _found(case, name, other, len(idle))
     return api.Clear()
@@ -66,12 +66,6 @@ def _not_known(usage: api.Measurements) -> api.Unknown | None:
     metrics = (api.Metric.CPU, *([api.Metric.GPU] if usage.gpus else []))
     gap = next(filter(None, map(usage.gap, metrics)), None)
     return api.unknown(gap) if gap else None
-
-
-def _without_part(usage: api.Measurements) -> set[str]:
-    """The hosts that were idle after their start, or whose GPUs did nothing beside one core."""
-    idle = {end.host for end in host_ends(usage) if not end.took_part}
-    return idle | set(without_gpu_work(usage, usage.hosts))
 
 
 def _works(usage: api.Measurements, gpu_percent: float) -> bool:

@@ -73,7 +73,7 @@ OTHERS = (
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the whole run, between its first GPU work and its end."""
     whole, period_s = case.whole, case.whole.period_s or 0
-    stretches, pauses = idle_middle(whole), gpu_pauses(whole)
+    stretches, pauses = idle_middle(whole), _gpu_pauses(whole)
     phase = recurring_standstills(whole)
     still_s = sum(map(len, stretches)) * period_s
     if phase and not still_s:
@@ -178,7 +178,7 @@ class GpuPauses(Struct, frozen=True):
     cores: float | None
 
 
-def gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
+def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
     """None where there are none, without GPUs, and where the type of the hosts is not known."""
     states, period_s = list(usage.gpu_states.values()), usage.period_s or 0
     if not usage.gpus or not period_s or not states:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from sageaudit.domain.usage.edges import (
+    HostEnd,
     after_gpu,
     cores_busy,
     gpu_unrecorded,
@@ -19,10 +20,18 @@ from sageaudit.domain.usage.edges import (
     idle_tail,
     opening_periods,
 )
-from sageaudit.domain.usage.series import COARSEST_PERIOD_S, FROM_S, runs
+from sageaudit.domain.usage.series import (
+    COARSEST_PERIOD_S,
+    FROM_S,
+    ONE_PROCESS_TO_CORES,
+    gpu_works,
+    runs,
+)
 from sageaudit.rules import api
 
 WAITS = "A run that waits for a query or for another job looks the same."
+NEED_NOTHING = "Assumes that the other hosts need nothing from them, such as data in their memory."
+"""Of hosts that took no part."""
 NEEDS_NO_GPU = "Assumes that what one core did meanwhile, if anything, needs none of these GPUs."
 ON_CPU = (
     "No dollars are counted, because something worked meanwhile. Long work without the GPU costs "
@@ -44,6 +53,21 @@ def run_evidence(whole: api.Measurements) -> dict[str, api.Scalar]:
 def asleep(whole: api.Measurements, stretches: Iterable[range]) -> bool:
     """Whether every host is known to be idle in all these periods: none kept even a core busy."""
     return all(whole.idle(minute) for stretch in stretches for minute in stretch)
+
+
+def hosts_without_part(whole: api.Measurements, ends: Iterable[HostEnd]) -> set[str]:
+    """The hosts that were idle after their start, by their `ends`, or whose GPUs did nothing, with
+    no more than a core busy: a process that only waits.
+    """
+    hosts = {end.host for end in ends if not end.took_part}
+    cpu, vcpu = whole.series.get(api.Metric.CPU, {}), whole.vcpu or 0
+    for host in whole.hosts if whole.gpus and vcpu else ():
+        gpu, line = whole.series[api.Metric.GPU].get(host), cpu.get(host)
+        if gpu is None or line is None or True in gpu_works(gpu.present, whole.gpus):
+            continue
+        if line.mean * vcpu / 100 <= ONE_PROCESS_TO_CORES:
+            hosts.add(host)
+    return hosts
 
 
 class IdleEnds(Struct, frozen=True):
