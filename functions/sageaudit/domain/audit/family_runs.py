@@ -6,9 +6,8 @@ Those say what such a run usually costs. `runs` are those of a family, newest fi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
 from decimal import Decimal
-from itertools import groupby, islice, takewhile
+from itertools import groupby, islice
 from statistics import median
 
 from msgspec import Struct
@@ -276,11 +275,6 @@ def newest_level(
     return _since_step(standing[0][1], spreads, percent) if standing else None
 
 
-def event_so_far(runs: Sequence[AuditSummary], limit_usd: Decimal) -> list[AuditSummary]:
-    """The runs just before, as long as each of them cost as much as this."""
-    return list(takewhile(lambda run: (run.total_usd or 0) >= limit_usd, completed_runs(runs)))
-
-
 def _since_step(runs: Sequence[AuditSummary], spreads: Decimal, percent: Decimal) -> Level:
     """The newest of them since their cost last changed for good."""
     for since in range(LEVEL_STANDS, min(len(runs) - LEVEL_STANDS, _MOST_RUNS) + 1):
@@ -309,20 +303,3 @@ def _job_instances(job: Job) -> dict[str, object]:
 
 def _costs(runs: Sequence[AuditSummary]) -> list[Decimal]:
     return [run.total_usd for run in runs if run.total_usd is not None]
-
-
-def failures_in_a_row(
-    runs: Iterable[AuditSummary], reason: str, *, ended_at: datetime, within: timedelta
-) -> list[AuditSummary]:
-    """The failures before `ended_at` without a success, or another reason, between them.
-
-    Runs are newest first; those that somebody stopped are skipped.
-    """
-    row: list[AuditSummary] = []
-    for run in runs:
-        same = run.status == "Failed" and run.reason == reason
-        if ended_at - run.ended_at > within or not (same or run.status == "Stopped"):
-            break
-        if same:
-            row.append(run)
-    return row
