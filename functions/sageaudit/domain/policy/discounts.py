@@ -124,9 +124,9 @@ class OwnPrices(Struct, frozen=True):
         self, rate: Rate | None, component: Component, instance_type: str | None
     ) -> Rate | None:
         """Less the percentage of the type's family, or else of the component."""
-        percents, whole = self.discounts.percent, component.value
-        family = instance_type.split(".")[1] if instance_type else whole
-        percent = percents.get(family, percents.get(whole))
+        percents, part = self.discounts.percent, component.value
+        family = instance_type.split(".")[1] if instance_type else part
+        percent = percents.get(family, percents.get(part))
         if rate is None or not percent:
             return rate
         left = (_WHOLE - percent) / _WHOLE

@@ -86,10 +86,10 @@ class ApiModel(Struct, frozen=True):
         self, shape: str, body: Mapping[str, Any], optional: Iterable[str] = ()
     ) -> tuple[Problem, ...]:
         """What AWS would refuse. `optional`: required parameters that are filled in later."""
-        later = {(key,) for key in optional}
+        filled_later = {(key,) for key in optional}
         found = self._structure(shape, body, ())
         return tuple(
-            one for one in found if one.fault is not Fault.MISSING or one.place not in later
+            one for one in found if one.fault is not Fault.MISSING or one.place not in filled_later
         )
 
     def _value(self, name: str, value: object, place: Path) -> Iterator[Problem]:
