@@ -35,11 +35,11 @@ from sageaudit.adapters.history.dynamo.keys import (
     SWEEP_PK,
     WATCH_PREFIX,
 )
+from sageaudit.adapters.lambda_runtime.settings import notices_queue_variable
 from sageaudit.adapters.prices import listed_prices, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.routes import OWN_TOPIC
 from sageaudit.domain.policy.scope import DigestTimes, Members
-from sageaudit.settings import notices_queue_variable
 
 AUDIT_TIMEOUT = cdk.Duration.seconds(AUDIT_TIMEOUT_S)
 NOTIFY_TIMEOUT = cdk.Duration.minutes(3)

@@ -31,6 +31,7 @@ from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.lambda_runtime.batch import Batch, Handler, QueueRetries, entry_point
 from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.settings import AuditSettings
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.listed_prices import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
@@ -44,7 +45,6 @@ from sageaudit.errors import AwsError, BadSettings, RejectedEvent, reading
 from sageaudit.ports import History, Queue, SweepNotes
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import RULE_FAILED
-from sageaudit.settings import AuditSettings
 from sageaudit.workflows.audit.attempt import (
     AuditDependencies,
     Audited,

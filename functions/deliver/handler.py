@@ -32,12 +32,12 @@ from sageaudit.adapters.lambda_runtime.batch import (
 )
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.settings import DeliverSettings
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, Malformed, RejectedEvent
 from sageaudit.output.text.card import Check, Notice, read_body
 from sageaudit.output.text.links import HistoryPlace
 from sageaudit.ports import Queue
-from sageaudit.settings import DeliverSettings
 from sageaudit.workflows.deliver import (
     AlreadySent,
     DeliverDependencies,

@@ -18,12 +18,12 @@ from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.settings import DigestSettings
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.advice.advice import MOST_RUNS
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadHistory, Malformed
 from sageaudit.output.text.links import HistoryPlace
-from sageaudit.settings import DigestSettings
 from sageaudit.workflows.digest import DigestDependencies, send_digest
 from sageaudit.workflows.report import ReportSource
 

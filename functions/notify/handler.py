@@ -50,13 +50,13 @@ from sageaudit.adapters.lambda_runtime.records import (
     version_of,
 )
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.settings import NotifySettings
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent, reading
 from sageaudit.output.text.links import HistoryPlace
 from sageaudit.ports import History, Queue
-from sageaudit.settings import NotifySettings
 from sageaudit.workflows.notify.run import NotifyDependencies, notify
 
 _STOP_BEFORE_MS = (RESERVE_S + 15) * 1000

@@ -1,4 +1,4 @@
-"""The exceptions that this project raises on purpose.
+"""The exceptions that this project raises on purpose, and the pauses between tries of what fails.
 
 SageauditError
 ├── RejectedEvent          an event or message that is malformed, forged or not for this stack
@@ -33,10 +33,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from traceback import extract_tb
 
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading data of another form than expected raises."""
+GIVE_UP_AFTER = timedelta(days=3, hours=12)
+"""The age at which a message is given up. A dead letter keeps the age that it had, so it must not
+wait for SQS to move it after 4 days and more: our choice."""
+_MOST_DOUBLINGS = 10
+"""More are longer than any pause here, and a large count would be a large number."""
 
 
 class SageauditError(Exception):
@@ -201,3 +207,9 @@ def reading(what: str) -> Iterator[None]:
         at = f"{place.filename.rpartition('/')[2]}:{place.lineno}"
         reason = f"cannot be read: {type(error).__name__} {error} ({at})"
         raise Malformed(what, reason) from error
+
+
+def doubled_s(first_s: int, times: int, longest_s: int) -> int:
+    """`first_s` seconds, doubled so many times (none below 0), at most `longest_s`."""
+    doublings = min(max(times, 0), _MOST_DOUBLINGS)
+    return int(min(first_s * 2**doublings, longest_s))

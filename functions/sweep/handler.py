@@ -28,6 +28,7 @@ from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHis
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.lambda_runtime.settings import SweepSettings
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.listed_prices import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
@@ -37,7 +38,6 @@ from sageaudit.domain.usage.measurements import Metric
 from sageaudit.errors import AwsError
 from sageaudit.ports import History, SweepNotes
 from sageaudit.rules import catalogue
-from sageaudit.settings import SweepSettings
 from sageaudit.workflows.sweep import run as sweeping
 from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept
 from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList

@@ -13,11 +13,11 @@ from audit.handler import audit_message
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.batch import Batch, QueueRetries
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
+from sageaudit.adapters.lambda_runtime.settings import AuditSettings
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import JobNotFound
-from sageaudit.settings import AuditSettings
 from sageaudit.structs import replace
 from tests.fakes.audit_flow import END, NAME, Answer, FakeJobs, FakeMetrics, dependencies
 from tests.fakes.calls import Clock, Faults, Watched

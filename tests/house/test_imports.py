@@ -12,13 +12,12 @@ FUNCTIONS = Path(__file__).parents[2] / "functions"
 PACKAGE = FUNCTIONS / "sageaudit"
 
 _FOUNDATIONS = ("errors", "structs")
-_BELOW_ADAPTERS = (*_FOUNDATIONS, "settings", "domain", "rules", "output", "ports")
+_BELOW_ADAPTERS = (*_FOUNDATIONS, "domain", "rules", "output", "ports")
 _BELOW_WORKFLOWS = (*_BELOW_ADAPTERS, "exits", "queries", "adapters")
 MAY_IMPORT = {
     "errors": set(),
     "structs": set(),
     "exits": {"errors"},
-    "settings": {*_FOUNDATIONS},
     "domain": {*_FOUNDATIONS},
     "rules": {*_FOUNDATIONS, "domain"},
     "output": {*_FOUNDATIONS, "domain"},

@@ -13,8 +13,8 @@ from infra.template import POLICY
 from sageaudit.adapters.aws.stack_outputs import CHANNEL, QUEUE_OF, in_words, of_channels
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.lambda_runtime.settings import notices_queue_variable
 from sageaudit.domain.policy.scope import DigestTimes
-from sageaudit.settings import notices_queue_variable
 from sageaudit.workflows import deliver as delivering
 from sweep import handler
 from tests.infra.reading import of_type, one, text

@@ -264,7 +264,7 @@ def test_hosts_that_are_told_apart_are_not_compared_either() -> None:
         *(series(metric, busy) for metric in (Metric.CPU, Metric.GPU)),
         series(Metric.CPU, busy, host="train/algo-2"),
     )
-    assert [use.instance_type for use in told_apart.by_type] == [GPUS, "ml.m5.xlarge"]
+    assert [*told_apart.by_type] == [GPUS, "ml.m5.xlarge"]
     assert unknown("uneven-hosts", run, told_apart) == "types_mixed"
     assert unknown("gpu-idle", run, told_apart) == "types_mixed"
     assert unknown("uneven-hosts", run, usage(run)) == "hosts_unmapped"

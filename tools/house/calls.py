@@ -18,7 +18,7 @@ from tools.house.code import Code, Function, Type
 from tools.house.names import Names, bound_in
 
 LAYERS = (
-    *("errors", "structs", "exits", "settings", "domain", "rules", "output", "ports"),
+    *("errors", "structs", "exits", "domain", "rules", "output", "ports"),
     *("queries", "workflows", "adapters", "cli", "api"),
 )
 """The parts of the package from the lowest to the highest, as docs/architecture.md orders them by

@@ -65,7 +65,7 @@ from sageaudit.domain.job.settings import RUN_LIMIT, path_of
 from sageaudit.domain.request.forecast import Basis
 from sageaudit.domain.request.request import NotKnown
 from sageaudit.domain.usage import measurements
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, TypeUse
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean, pairs, percentile
 from sageaudit.rules.card import (
     HEADROOM,

@@ -16,7 +16,6 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
-from sageaudit.domain.alert.backoff import doubled_s
 from sageaudit.domain.audit.record import Claim
 from sageaudit.errors import (
     AwsError,
@@ -26,6 +25,7 @@ from sageaudit.errors import (
     MaybeSent,
     RateLimited,
     Unavailable,
+    doubled_s,
 )
 from sageaudit.output.text import untrusted
 from sageaudit.output.text.card import NOBODY, Notice, Writer, held_card

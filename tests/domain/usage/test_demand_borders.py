@@ -5,9 +5,10 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.usage.demand import BusyCores, demand
-from sageaudit.domain.usage.edges import quiet_cores, what_came_before_gpu
+from sageaudit.domain.usage.edges import quiet_cores
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.domain.usage.series import Series
+from sageaudit.rules.utilisation.idle_start import what_came_before_gpu
 from tests.fakes.jobs import TYPES, Points, ran, series, usage
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from sageaudit.domain.usage.edges import recurring_standstills
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.pauses import recurring_standstills
 from tests.fakes.jobs import ran, series, usage
 
 Part = tuple[str, int]

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.lambda_runtime.batch import LONGEST_WAIT_S
-from sageaudit.domain.alert.backoff import GIVE_UP_AFTER
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import OVERLAP, Listed
-from sageaudit.errors import Throttled, Unavailable
+from sageaudit.errors import GIVE_UP_AFTER, Throttled, Unavailable
 from sageaudit.structs import replace
 from sageaudit.workflows.sweep.run import DUE_AGAIN_AFTER, DueSent, Swept, sweep
 from tests.fakes.jobs import ACCOUNT, REGION

@@ -18,8 +18,14 @@ from typing import Any, Generic, Protocol, TypeVar
 from sageaudit.adapters.aws.sqs import LONGEST_VISIBILITY_S, SqsQueue
 from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, Change, SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.domain.alert.backoff import GIVE_UP_AFTER, doubled_s
-from sageaudit.errors import AwsError, BadHistory, Malformed, RejectedEvent
+from sageaudit.errors import (
+    GIVE_UP_AFTER,
+    AwsError,
+    BadHistory,
+    Malformed,
+    RejectedEvent,
+    doubled_s,
+)
 from sageaudit.ports import Queue
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]

@@ -14,7 +14,7 @@ from statistics import median
 
 from msgspec import Struct, field
 
-from sageaudit.domain.audit.family_runs import newest_level
+from sageaudit.domain.audit.family_runs import completed_runs, instances_of, newest_level
 from sageaudit.domain.audit.finding_document import Advised
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
@@ -108,11 +108,11 @@ def compared(
     """
     first, after = started_at(carriers[0]), {run.key for run in carriers}
     before = [run for run in runs if started_at(run) < first and run.key not in after]
-    lost = 2 * len(_completed(advised_runs)) < len(advised_runs)
+    lost = 2 * len(completed_runs(advised_runs)) < len(advised_runs)
     if not lost and (failing := _failing(before, carriers)):
         return Comparison(Effect.WORSE, failing)
-    was = [run for run in _completed(before) if _instances(run) == _instances(advised_runs[-1])]
-    was, done = was[-COMPARED:], _completed(carriers)
+    instances, done = instances_of(advised_runs[-1]), completed_runs(carriers)
+    was = [run for run in completed_runs(before) if instances_of(run) == instances][-COMPARED:]
     same = [run.advised_like(advised) for run in advised_runs[-COMPARED:]]
     promises = [one.amount for one in same if one is not None and one.amount is not None]
     found = Comparison(
@@ -163,12 +163,12 @@ def mended_otherwise(
 ) -> Comparison | None:
     """Where the finding is gone with another value than the advised one; None where it is not."""
     own, old = (run.value_of(advised.parameter) for run in (runs[-1], last))
-    others = _instances(runs[-1]) != _instances(last)
+    others = instances_of(runs[-1]) != instances_of(last)
     another = own is not None and own != old
     if not advised.parameter or not (others or another):
         return None
     last_at = started_at(last)
-    since = [run for run in _completed(runs) if started_at(run) > last_at]
+    since = [run for run in completed_runs(runs) if started_at(run) > last_at]
     if len(since) < COMPARED:
         return None
     value = f"{advised.parameter} = {own}" if another else "other instances"
@@ -190,14 +190,6 @@ def _failing(before: Sequence[AuditSummary], carriers: Sequence[AuditSummary]) -
 def _finished(run: AuditSummary) -> bool:
     failed = run.status == "Failed" and run.reason not in _NOT_ITS_FAULT
     return run.status == "Completed" or failed
-
-
-def _completed(runs: Sequence[AuditSummary]) -> list[AuditSummary]:
-    return [run for run in runs if run.status == "Completed" and run.total_usd is not None]
-
-
-def _instances(run: AuditSummary) -> tuple[object, ...]:
-    return run.instance_type, run.instance_count, run.purchase
 
 
 def _changed(

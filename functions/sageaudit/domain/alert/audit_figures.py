@@ -122,8 +122,8 @@ class MessageAudit(Struct, frozen=True):
     @classmethod
     def parse(cls, document: AuditDocument) -> MessageAudit:
         """Raises KeyError, TypeError or ValueError for a document of another form."""
-        findings = document["findings"]
-        counted, lost_usd = counted_findings(findings), document["lost_usd"]
+        findings, lost_usd = sorted(document["findings"], key=_weight), document["lost_usd"]
+        counted = tuple(filter(_counts, findings))
         perhaps_usd = (document["lost_up_to_usd"] or Decimal(0)) - (lost_usd or Decimal(0))
         figures = AlertFigures(
             severity=worst(counted),
@@ -139,8 +139,8 @@ class MessageAudit(Struct, frozen=True):
             is_rollup=document["rollup"],
             figures=figures,
             counted=counted,
-            trials=_trial_findings(findings),
-            own=_own_findings(findings),
+            trials=tuple(filter(_is_trial, findings)),
+            own=tuple(filter(_is_own, findings)),
             regressions=tuple(filter(is_regression, findings)),
             advised=advised_in(document),
             shows_idle=idle_worth_a_line(document["idle_capacity"]),
@@ -192,32 +192,29 @@ def counted_findings(findings: Sequence[FindingDocument]) -> tuple[FindingDocume
     return tuple(sorted(filter(_counts, findings), key=_weight))
 
 
-def _trial_findings(findings: Sequence[FindingDocument]) -> tuple[FindingDocument, ...]:
-    """The findings that are worth a trial, the largest saving first; of an earlier run or not."""
-    worth = (
-        finding
-        for finding in findings
-        if Bucket(finding["bucket"]) is Bucket.POSSIBLE and finding["in_chat"] and stands(finding)
-    )
-    return tuple(sorted(worth, key=_weight))
-
-
 def advised_in(document: AuditDocument) -> tuple[Advised, ...]:
     """What an audit advises, what is worth most first."""
     return dearest(one for one in map(advised_by, document["findings"]) if one is not None)
 
 
-def _own_findings(findings: Sequence[FindingDocument]) -> tuple[FindingDocument, ...]:
-    """What counts of this run alone, the largest saving first; also what an earlier run had."""
-    found = (
-        finding
-        for finding in findings
-        if finding["in_chat"]
+def _is_trial(finding: FindingDocument) -> bool:
+    """True for a finding that is worth a trial; of an earlier run or not."""
+    possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
+    return possible and finding["in_chat"] and stands(finding)
+
+
+def _is_own(finding: FindingDocument) -> bool:
+    """True for dollars of this run alone, also if an earlier run had the finding. Unknown savings
+    count too; a saving of 0 does not.
+
+    A run that may be lost counts, although what is certain of it is 0.
+    """
+    return (
+        finding["in_chat"]
         and stands(finding)
         and Bucket(finding["bucket"]).counted
         and (finding["saving_usd"] != 0 or _may_be_lost(finding) > 0)
     )
-    return tuple(sorted(found, key=_weight))
 
 
 def is_regression(finding: FindingDocument) -> bool:
@@ -275,16 +272,9 @@ def for_chat(finding: FindingDocument) -> bool:
 
 
 def _counts(finding: FindingDocument) -> bool:
-    """True when the finding's dollars count. Unknown savings count too; a saving of 0 does not.
-
-    A run that may be lost counts, although what is certain of it is 0.
-    """
-    return (
-        for_chat(finding)
-        and Bucket(finding["bucket"]).counted
-        and finding["severity"] != Severity.INFO
-        and (finding["saving_usd"] != 0 or _may_be_lost(finding) > 0)
-    )
+    """True for dollars of this run that were not shown for an earlier one, and are not a trifle."""
+    is_new = not finding.get("said_of") and finding["severity"] != Severity.INFO
+    return is_new and _is_own(finding)
 
 
 def _may_be_lost(finding: FindingDocument) -> Decimal:

@@ -74,29 +74,24 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
 
     `children` are included in the document; None when they have their own audits in the history.
     """
-    return {
-        "schema": SCHEMA,
-        "job": _job(audit),
-        "audit": _head(audit),
-        "phases": [
+    return filled(
+        AuditDocument,
+        audit.savings,
+        audit.judgement,
+        audit,
+        schema=SCHEMA,
+        job=_job(audit),
+        audit=_head(audit),
+        phases=[
             filled(PhaseDocument, cost.phase, usd=rounded(cost.usd)) for cost in audit.bill.phases
         ],
-        "bill": _bill(audit),
-        "judged": audit.judgement.judged.value,
-        "not_judged": list(audit.judgement.not_judged),
-        "avoidable_usd": rounded(audit.savings.avoidable_usd),
-        "lost_usd": rounded(audit.savings.lost_usd),
-        "lost_up_to_usd": rounded(audit.savings.lost_up_to_usd),
-        "possible_usd": rounded(audit.savings.possible_usd),
-        "idle_capacity": _idle_capacity(audit.idle_capacity),
-        "findings": [finding_document(finding) for finding in audit.savings.findings],
+        bill=_bill(audit),
+        idle_capacity=_idle_capacity(audit.idle_capacity),
+        findings=[finding_document(finding) for finding in audit.savings.findings],
         **other_outcomes(audit.outcomes),
-        "waterfall": _waterfall(audit.savings.waterfall, audit.bill.total_usd),
-        "children": None if children is None else list(children),
-        "rollup": audit.rollup,
-        "own_rules": list(audit.own_rules),
-        "unauditable": audit.unauditable,
-    }
+        waterfall=_waterfall(audit.savings.waterfall, audit.bill.total_usd),
+        children=None if children is None else list(children),
+    )
 
 
 def _bill(audit: Audit) -> BillDocument:

@@ -6,9 +6,8 @@ Those say what such a run usually costs. `runs` are those of a family, newest fi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
 from decimal import Decimal
-from itertools import groupby, islice, takewhile
+from itertools import groupby, islice
 from statistics import median
 
 from msgspec import Struct
@@ -140,7 +139,7 @@ def like_runs(
     same = [name for name in own if name != but]
     return [
         run
-        for run in compared_runs(runs)
+        for run in completed_runs(runs)
         if run.kind == job.kind.value
         and run.elapsed_s
         and len(job.groups) == 1
@@ -226,7 +225,7 @@ def _by_type(
         yield TriedType(market.types[name], len(newest), seconds, usd)
 
 
-def compared_runs(runs: Sequence[AuditSummary]) -> list[AuditSummary]:
+def completed_runs(runs: Sequence[AuditSummary]) -> list[AuditSummary]:
     """The completed ones of known cost: a failed run is cheap for another reason."""
     return [run for run in runs if run.status == "Completed" and run.total_usd is not None]
 
@@ -261,10 +260,10 @@ def newest_level(
     change becomes a level after `LEVEL_STANDS` runs: until then the one before it is compared. Runs
     on other instances that come back, few at a time, are no change: they have each other.
     """
-    instances = _instances(own)
+    instances = instances_of(own)
     runs = [run for run in runs if run.kind == own.kind]
     stretches = [
-        (on, tuple(stretch)) for on, stretch in groupby(compared_runs(runs), key=_instances)
+        (on, tuple(stretch)) for on, stretch in groupby(completed_runs(runs), key=instances_of)
     ]
     standing = [stretch for stretch in stretches if len(stretch[1]) >= LEVEL_STANDS]
     like = [run for on, stretch in stretches for run in stretch if on == instances]
@@ -274,11 +273,6 @@ def newest_level(
     if not goes_on and comes_back and len(like) >= LEVEL_STANDS:
         return Level(tuple(like[:_MOST_RUNS]))
     return _since_step(standing[0][1], spreads, percent) if standing else None
-
-
-def event_so_far(runs: Sequence[AuditSummary], limit_usd: Decimal) -> list[AuditSummary]:
-    """The runs just before, as long as each of them cost as much as this."""
-    return list(takewhile(lambda run: (run.total_usd or 0) >= limit_usd, compared_runs(runs)))
 
 
 def _since_step(runs: Sequence[AuditSummary], spreads: Decimal, percent: Decimal) -> Level:
@@ -292,7 +286,8 @@ def _since_step(runs: Sequence[AuditSummary], spreads: Decimal, percent: Decimal
     return Level(tuple(runs[:_MOST_RUNS]))
 
 
-def _instances(run: AuditSummary) -> tuple[object, ...]:
+def instances_of(run: AuditSummary) -> tuple[object, ...]:
+    """What a run is compared by: its type, count and purchase."""
     return run.instance_type, run.instance_count, run.purchase
 
 
@@ -308,20 +303,3 @@ def _job_instances(job: Job) -> dict[str, object]:
 
 def _costs(runs: Sequence[AuditSummary]) -> list[Decimal]:
     return [run.total_usd for run in runs if run.total_usd is not None]
-
-
-def failures_in_a_row(
-    runs: Iterable[AuditSummary], reason: str, *, ended_at: datetime, within: timedelta
-) -> list[AuditSummary]:
-    """The failures before `ended_at` without a success, or another reason, between them.
-
-    Runs are newest first; those that somebody stopped are skipped.
-    """
-    row: list[AuditSummary] = []
-    for run in runs:
-        same = run.status == "Failed" and run.reason == reason
-        if ended_at - run.ended_at > within or not (same or run.status == "Stopped"):
-            break
-        if same:
-            row.append(run)
-    return row

@@ -239,27 +239,23 @@ class NotApplicableDocument(TypedDict):
     reason: str
 
 
-class OtherOutcomes(TypedDict):
-    """The rules without a finding; `clear`: those that judged and found nothing."""
-
-    unknown: list[UnknownDocument]
-    not_applicable: list[NotApplicableDocument]
-    clear: list[str]
-
-
-def other_outcomes(outcomes: Outcomes) -> OtherOutcomes:
-    """The rules without a finding, in the order of the outcomes."""
-    rows: OtherOutcomes = {"unknown": [], "not_applicable": [], "clear": []}
-    for name, outcome in outcomes:
-        match outcome:
-            case Unknown():
-                rows["unknown"].append(filled(UnknownDocument, outcome, rule=name.name))
-            case NotApplicable():
-                row = filled(NotApplicableDocument, outcome, rule=name.name)
-                rows["not_applicable"].append(row)
-            case Clear():
-                rows["clear"].append(name.name)
-    return rows
+def other_outcomes(outcomes: Outcomes) -> dict[str, list[Any]]:
+    """The rules without a finding, in the order of the outcomes; `clear`: those that judged and
+    found nothing.
+    """
+    return {
+        "unknown": [
+            filled(UnknownDocument, outcome, rule=name.name)
+            for name, outcome in outcomes
+            if isinstance(outcome, Unknown)
+        ],
+        "not_applicable": [
+            filled(NotApplicableDocument, outcome, rule=name.name)
+            for name, outcome in outcomes
+            if isinstance(outcome, NotApplicable)
+        ],
+        "clear": [name.name for name, outcome in outcomes if isinstance(outcome, Clear)],
+    }
 
 
 class Worth(enum.StrEnum):

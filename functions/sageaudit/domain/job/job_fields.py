@@ -180,7 +180,7 @@ def _of_inputs(kind: JobKind) -> Iterator[Row[Any]]:
     yield Row(
         "data_pinned",
         {**names, f"{item}{inputs.address}": KeptAs.ADDRESS},
-        lambda answer: data_pinned((one.name, one.address) for one in s3_inputs(kind, answer)),
+        lambda answer: data_pinned(s3_inputs(kind, answer)),
     )
 
 

@@ -123,7 +123,10 @@ class OwnPrices(Struct, frozen=True):
     def _less(
         self, rate: Rate | None, component: Component, instance_type: str | None
     ) -> Rate | None:
-        percent = percent_off(self.discounts, component, instance_type)
+        """Less the percentage of the type's family, or else of the component."""
+        percents, part = self.discounts.percent, component.value
+        family = instance_type.split(".")[1] if instance_type else part
+        percent = percents.get(family, percents.get(part))
         if rate is None or not percent:
             return rate
         left = (_WHOLE - percent) / _WHOLE
@@ -136,14 +139,6 @@ class OwnPrices(Struct, frozen=True):
             kind="estimate" if rate.is_estimate else "own",
             discounted=rate.is_estimate,
         )
-
-
-def percent_off(
-    discounts: Discounts, component: Component, instance_type: str | None
-) -> Decimal | None:
-    """The policy's percentage for a type, or for a component's storage; None without one."""
-    family = instance_type.split(".")[1] if instance_type else component.value
-    return discounts.percent.get(family, discounts.percent.get(component.value))
 
 
 def own(market: Market, discounts: Discounts, day: date | None = None) -> Market:

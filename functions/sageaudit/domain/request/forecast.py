@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.family_runs import like_runs
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, stands
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
@@ -256,16 +256,11 @@ def ignored(request: Request, audits: Sequence[AuditDocument]) -> tuple[Ignored,
         for finding in audit["findings"]:
             name = finding["rule"]
             if name not in found:
-                stands = _stands(finding) and _unchanged(request, finding["fix"])
-                found[name] = Ignored(finding, audit["job"]["name"]) if stands else None
+                is_due = stands(finding) and finding["fix"] and _unchanged(request, finding["fix"])
+                found[name] = Ignored(finding, audit["job"]["name"]) if is_due else None
             elif (newest := found[name]) is not None:
                 found[name] = replace(newest, runs=newest.runs + 1)
     return tuple(one for one in found.values() if one is not None)
-
-
-def _stands(finding: FindingDocument) -> bool:
-    marks = (finding["exempt"], finding["superseded_by"], finding["subsumed_by"])
-    return bool(finding["fix"]) and not any(marks)
 
 
 def _unchanged(request: Request, fix: Iterable[FixDocument]) -> bool:

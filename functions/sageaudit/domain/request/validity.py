@@ -86,16 +86,15 @@ class ApiModel(Struct, frozen=True):
         self, shape: str, body: Mapping[str, Any], optional: Iterable[str] = ()
     ) -> tuple[Problem, ...]:
         """What AWS would refuse. `optional`: required parameters that are filled in later."""
-        return tuple(_Check(self, frozenset(optional)).structure(shape, body, ()))
+        filled_later = {(key,) for key in optional}
+        found = self._structure(shape, body, ())
+        return tuple(
+            one for one in found if one.fault is not Fault.MISSING or one.place not in filled_later
+        )
 
-
-class _Check(Struct, frozen=True):
-    model: ApiModel
-    optional: frozenset[str]
-
-    def value(self, name: str, value: object, place: Path) -> Iterator[Problem]:
+    def _value(self, name: str, value: object, place: Path) -> Iterator[Problem]:
         """One value against its shape."""
-        shape = self.model.shapes.get(name)
+        shape = self.shapes.get(name)
         if shape is None or isinstance(value, NotKnown) or value is None:
             return
         expected, accepted = _TYPES.get(shape["type"], ("", object))
@@ -105,24 +104,24 @@ class _Check(Struct, frozen=True):
         if not of_type:
             yield Problem(Fault.TYPE, place, f"must be {expected}")
         elif isinstance(value, Mapping) and shape["type"] == "structure":
-            yield from self.structure(name, value, place)
+            yield from self._structure(name, value, place)
         elif isinstance(value, Mapping):
             yield from _limits(shape, len(value), place, f"has {len(value)} entries")
             for key, inside in value.items():
-                yield from self.value(shape["value"]["shape"], inside, (*place, key))
+                yield from self._value(shape["value"]["shape"], inside, (*place, key))
         elif isinstance(value, list):
             yield from _limits(shape, len(value), place, f"has {len(value)} items")
             # what is beyond the most items is refused with the list
             for index, inside in enumerate(value[: shape.get("max")]):
-                yield from self.value(shape["member"]["shape"], inside, (*place, index))
+                yield from self._value(shape["member"]["shape"], inside, (*place, index))
         elif isinstance(value, str):
             yield from self._text(shape, value, place)
         elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             yield from _limits(shape, value, place, f"is {value}")
 
-    def structure(self, name: str, value: Mapping[str, Any], place: Path) -> Iterator[Problem]:
+    def _structure(self, name: str, value: Mapping[str, Any], place: Path) -> Iterator[Problem]:
         """Each parameter of an object, and those that it lacks."""
-        shape = self.model.shapes[name]
+        shape = self.shapes[name]
         members = shape["members"]
         misspelled = set()
         for key, inside in value.items():
@@ -136,11 +135,10 @@ class _Check(Struct, frozen=True):
                 sentence = "is in Describe answers only: AWS does not take it in a request"
                 yield Problem(Fault.UNKNOWN, (*place, key), sentence)
             else:
-                yield from self.value(members[key]["shape"], inside, (*place, key))
+                yield from self._value(members[key]["shape"], inside, (*place, key))
                 yield from _documented(name, key, inside, (*place, key))
         for key in shape.get("required", ()):
-            late = not place and key in self.optional
-            if value.get(key) is None and not late and key not in misspelled:
+            if value.get(key) is None and key not in misspelled:
                 yield Problem(Fault.MISSING, (*place, key), "is required, and is missing")
 
     def _text(self, shape: Mapping[str, Any], value: str, place: Path) -> Iterator[Problem]:

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import ROUND_DOWN, ROUND_UP, Decimal
 from math import ceil
 
-from msgspec import Struct
-
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.resize.candidate import Candidate
@@ -114,13 +112,6 @@ def _worth(run: Resize, other: Candidate, times: Sequence[Decimal]) -> Decimal |
     return saves - (slowest - 1) * other.usd
 
 
-class PricedType(Struct, frozen=True):
-    """A type's name, and the USD per hour of one instance."""
-
-    name: str
-    hourly_usd: Decimal
-
-
 def cluster_usd_per_hour(job: Job, market: Market) -> Decimal | None:
     """All instances of a job together; None when a rate is not known."""
     total = Decimal(0)
@@ -134,16 +125,14 @@ def cluster_usd_per_hour(job: Job, market: Market) -> Decimal | None:
 
 def cheapest_type(
     job: Job, market: Market, fits: Callable[[InstanceType], bool], *, estimated: bool = False
-) -> PricedType | None:
-    """The cheapest type that this kind of job may use and that fits, of those with a known rate.
+) -> tuple[Decimal, str] | None:
+    """The cheapest type that this kind of job may use and that fits, of those with a known rate:
+    the USD per hour of one instance, and its name.
 
     `estimated`: an estimated rate will do. Of equal rates the first by name.
     """
-    found = [(usd, other.name) for usd, other in _priced(job, market, fits, estimated=estimated)]
-    if not found:
-        return None
-    usd, name = min(found)
-    return PricedType(name, usd)
+    found = _priced(job, market, fits, estimated=estimated)
+    return min(((usd, other.name) for usd, other in found), default=None)
 
 
 def _priced(

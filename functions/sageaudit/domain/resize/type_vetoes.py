@@ -138,7 +138,7 @@ def _exchange_refused(job: Job) -> str | None:
         return f"its instances exchange data as they work ({joined}): {limit}"
     if builtin_algorithm(job.image) is not None:
         return f"instances of a built-in algorithm may exchange data as they train: {limit}"
-    if not has_split_data(job):
+    if not any(channel.distribution == "ShardedByS3Key" for channel in job.channels):
         return f"its instances may exchange data, as nothing splits it between them: {limit}"
     return None
 
@@ -150,11 +150,6 @@ def may_train_together(job: Job) -> bool:
     """
     several = (job.instance_count or 0) > 1
     return several and job.kind is JobKind.TRAINING
-
-
-def has_split_data(job: Job) -> bool:
-    """Whether SageMaker gives each instance another part of some input."""
-    return any(channel.distribution == "ShardedByS3Key" for channel in job.channels)
 
 
 def _gpu(row: InstanceType) -> tuple[str | None, Decimal | None]:

@@ -1,27 +1,29 @@
 """The idle start and end of a run, as a whole and for each host.
 
 Only periods that are known to be idle count; short gaps of missing points between idle points count
-as idle too (`activity.states`).
+as idle too (`series.states`).
+
+Standstills of similar length with one core at work may be a phase of the program. An evaluation or
+a save on one core comes again and again, and takes about as long each time. A process that hangs
+does so once, or for any length of time. A standstill in which no core is busy is never such a
+phase: nothing worked in it. Whether the minutes were needed cannot be told from the metrics, so
+what recurs is worth a look and no certain saving.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from functools import partial
-from itertools import pairwise, takewhile
+from itertools import takewhile
+from statistics import median
 
 from msgspec import Struct
 
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from sageaudit.domain.usage.pauses import recurring_standstills
 from sageaudit.domain.usage.series import (
     FROM_S,
     IDLE_BELOW_CORES,
     LATE_S,
     ONE_PROCESS_TO_CORES,
     States,
-    above,
-    any_of,
     mean,
     pick_all,
     states,
@@ -29,12 +31,15 @@ from sageaudit.domain.usage.series import (
 )
 from sageaudit.structs import replace
 
-_FILLS_OVER_S = 120
-"""A memory fills up if it becomes fuller within this time, several times in a row. Our choice."""
-_FILLS_BY = 0.3
-"""Points (of 100) by which it then becomes fuller: the noise of idle hosts is smaller."""
-_RISES = 2
-"""How often in a row: a single step is no loading."""
+RECURS_FROM = 2
+"""The least number of standstills of similar length. Our choice: one is a hang as far as metrics
+tell, and a short training has two epochs."""
+_LENGTH_TIMES = 1.5
+"""How many times as long, or as short, as the middle one another may be: an evaluation varies with
+its data and with other jobs on the storage, and a first one also loads. Our choice."""
+_AT_WORK_CORES = 0.5
+"""The mean of the busiest host in a standstill that one process works in; our choice. It waits for
+storage at times, and a host that sleeps uses under 0.2 cores."""
 
 
 def gpu_unrecorded(usage: Measurements) -> Missing | None:
@@ -86,12 +91,18 @@ def host_ends(usage: Measurements) -> list[HostEnd]:
     opening = opening_periods(usage)
     ends = []
     for host, works in at_work(usage).items():
-        tail = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
+        tail = len(_idle_end(works))
         took_part = any(at is not False for at in works[opening:])
         begins = next((at for at in range(opening, usage.points) if works[at]), opening)
         begins -= sum(1 for _ in takewhile(lambda at: at is not False, works[:begins][::-1]))
         ends.append(HostEnd(host, begins, max(tail, _standing_tail(usage, host)), took_part))
     return ends
+
+
+def _idle_end(works: States) -> range:
+    """The periods up to the end that are known to be idle."""
+    length = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
+    return range(len(works) - length, len(works))
 
 
 def _standing_tail(usage: Measurements, host: str) -> int:
@@ -113,17 +124,12 @@ def opening_periods(usage: Measurements) -> int:
     return min(LATE_S // (usage.period_s or LATE_S), usage.points)
 
 
-def asleep_tail(usage: Measurements) -> range:
-    """The periods up to the end in which every host is known to be idle."""
-    length = sum(1 for _ in takewhile(usage.idle, reversed(range(usage.points))))
-    return range(usage.points - length, usage.points)
-
-
 def idle_tail(usage: Measurements) -> range:
     """The longer of two: the periods up to the end in which every host is known to be idle, and the
     standstill that lasts to the end, in which a host may keep one core busy.
     """
-    return max(asleep_tail(usage), _standing(usage), key=len)
+    length = sum(1 for _ in takewhile(usage.idle, reversed(range(usage.points))))
+    return max(range(usage.points - length, usage.points), _standing(usage), key=len)
 
 
 def up_to_last_points(usage: Measurements) -> Measurements | None:
@@ -165,8 +171,7 @@ def still_tail(usage: Measurements) -> range:
         for line in lines
     ]
     works = together([*cpus, *usage.gpu_states.values()])
-    length = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
-    return max(range(usage.points - length, usage.points), idle_tail(usage), key=len)
+    return max(_idle_end(works), idle_tail(usage), key=len)
 
 
 def works_in_earnest(usage: Measurements) -> list[bool]:
@@ -182,6 +187,27 @@ def works_in_earnest(usage: Measurements) -> list[bool]:
         or any((line.values[at] or 0) > limit for line in cpus)
         for at in range(usage.points)
     ]
+
+
+def recurring_standstills(usage: Measurements) -> tuple[range, ...]:
+    """The standstills of a run that may be one phase of its program, in order; empty without one.
+
+    The last one may be cut short by the end of the run.
+    """
+    busy = [still for still in usage.standstills() if cores_busy(usage, still) >= _AT_WORK_CORES]
+    if len(busy) < RECURS_FROM:
+        return ()
+    middle = median(map(len, busy))
+    alike = [still for still in busy if _is_alike(len(still), middle)]
+    if len(alike) < RECURS_FROM:
+        return ()
+    last = busy[-1]
+    is_cut = last not in alike and last.stop == usage.points and len(last) < middle
+    return (*alike, last) if is_cut else tuple(alike)
+
+
+def _is_alike(periods: int, middle: float) -> bool:
+    return middle <= _LENGTH_TIMES * periods and periods <= _LENGTH_TIMES * middle
 
 
 def idle_middle(usage: Measurements) -> tuple[range, ...]:
@@ -224,59 +250,12 @@ def before_gpu(usage: Measurements) -> range:
     return range(start, end)
 
 
-class BeforeGpu(Struct, frozen=True):
-    """How many periods before the first GPU work were what; each is one of these at most.
-
-    `asleep`: every host is known to be idle. `calm`: none keeps more than one process's core busy,
-    and no memory fills up, as with weights. `busy`: any other whose CPU is known.
-    """
-
-    asleep: int
-    calm: int
-    busy: int
-
-
-_WHERE_MEMORY_FILLS = {False: "calm", True: "loading", None: "busy"}
-
-
-def what_came_before_gpu(usage: Measurements, wait: range, calm_cores: float) -> BeforeGpu:
-    """Judges each of these periods by itself."""
-    limit = calm_cores * 100 / (usage.vcpu or 1)
-    lines = usage.series.get(Metric.CPU, {}).values()
-    hosts = [states(line, partial(above, limit=limit), usage.period_s) for line in lines]
-    counts = Counter[str]()
-    for at in wait:
-        over = any_of([host[at] for host in hosts])
-        if usage.idle(at):
-            counts["asleep"] += 1
-        elif over:
-            counts["busy"] += 1
-        elif over is False:
-            counts[_WHERE_MEMORY_FILLS[_memory_fills(usage, at)]] += 1
-    return BeforeGpu(counts["asleep"], counts["calm"], counts["busy"])
-
-
-def _memory_fills(usage: Measurements, at: int) -> bool | None:
-    """Whether a memory, of a host or of its GPUs, becomes fuller before and after a period."""
-    apart = max(_FILLS_OVER_S // (usage.period_s or _FILLS_OVER_S), 1)
-    lines = [usage.series.get(metric, {}) for metric in (Metric.MEMORY, Metric.GPU_MEMORY)]
-    hosts = len(usage.series.get(Metric.CPU, {}))
-    fills: list[bool | None] = [None] if any(len(line) < hosts for line in lines) else []
-    for line in (line for of_hosts in lines for line in of_hosts.values()):
-        around = line.values[max(at - apart, 0) : at + apart + 1 : apart]
-        known = [value for value in around if value is not None]
-        rises = [after - before >= _FILLS_BY for before, after in pairwise(known)]
-        fills.append(all(rises) if len(rises) == _RISES else None)
-    return any_of(fills)
-
-
 def after_gpu(usage: Measurements) -> range:
     """The periods after the last GPU work, all known to have none. Empty where no GPU worked."""
     if not usage.gpus or not usage.gpu_states or usage.without_hosts(Metric.GPU):
         return range(0)
     known = together(list(usage.gpu_states.values()))
-    length = sum(1 for _ in takewhile(lambda at: at is False, reversed(known)))
-    return range(usage.points - length, usage.points) if True in known else range(0)
+    return _idle_end(known) if True in known else range(0)
 
 
 def between_gpu_work(usage: Measurements) -> Measurements:

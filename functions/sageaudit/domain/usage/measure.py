@@ -29,7 +29,6 @@ from sageaudit.domain.usage.measurements import (
     Metric,
     Missing,
     RawSeries,
-    TypeUse,
     hosts_by_type,
 )
 from sageaudit.domain.usage.series import Series, mean, percentile
@@ -64,7 +63,7 @@ def measure(
     raw = list(raw)
     series, note = _own_series(job, raw)
     vcpu, gpus, unmapped = per_host(job, types)
-    by_type: tuple[TypeUse, ...] = ()
+    by_type: dict[str, Measurements] = {}
     if unmapped is HOSTS_UNMAPPED and len({group.instance_type for group in job.groups}) > 1:
         by_type, unmapped = _by_type(job, series, types, absent)
     periods = {item.metric: item.period_s for item in sorted(series, key=lambda x: x.period_s)}
@@ -112,18 +111,17 @@ def measure(
 
 def _by_type(
     job: Job, series: Sequence[RawSeries], types: Mapping[str, InstanceType], absent: Missing
-) -> tuple[tuple[TypeUse, ...], Missing]:
+) -> tuple[dict[str, Measurements], Missing]:
     """What the hosts of each type used, and why nothing is said of all hosts together."""
     found = hosts_by_type(job, series, types, absent)
     if isinstance(found, Missing):
-        return (), found
-    uses = []
+        return {}, found
+    uses = {}
     for name, hosts in found.items():
         groups = tuple(group for group in job.groups if group.instance_type == name)
         own = (item for item in series if item.host in hosts)
-        usage = measure(replace(job, groups=groups), own, types, absent=absent)
-        uses.append(TypeUse(name, usage))
-    return tuple(uses), TYPES_MIXED
+        uses[name] = measure(replace(job, groups=groups), own, types, absent=absent)
+    return uses, TYPES_MIXED
 
 
 def disk_is_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:

@@ -111,13 +111,6 @@ TYPES_MIXED = Missing(
 """Of hosts whose types are known: most rules judge hosts of one type."""
 
 
-class TypeUse(Struct, frozen=True):
-    """What all hosts of one type used, in a cluster of several types."""
-
-    instance_type: str
-    usage: Measurements
-
-
 class Measurements(Struct, frozen=True, dict=True):
     """Series by metric and host on one grid of `points` periods of `period_s` seconds.
 
@@ -137,9 +130,9 @@ class Measurements(Struct, frozen=True, dict=True):
     """Start of the first period; None without a grid."""
     curves: Mapping[str, Curve] = field(default_factory=dict)
     """Algorithm metrics, such as a validation loss, by their own names; never cut."""
-    by_type: tuple[TypeUse, ...] = ()
-    """The same of each type's hosts, of the whole run, in a cluster of several types whose hosts
-    are told apart; empty in any other job."""
+    by_type: Mapping[str, Measurements] = field(default_factory=dict)
+    """The same of all hosts of each type, of the whole run, in a cluster of several types whose
+    hosts are told apart; empty in any other job."""
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -22,12 +22,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import takewhile
 from statistics import median
 
 from sageaudit.domain.audit.family_runs import (
-    compared_runs,
+    completed_runs,
     disk_gb,
-    event_so_far,
     first_point_s,
     newest_level,
     summary_of_run,
@@ -59,7 +59,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     total_usd = case.bill.total_usd
     if total_usd is None:
         return api.BILL_UNKNOWN
-    known = len(compared_runs(case.runs))
+    known = len(completed_runs(case.runs))
     if known < _COMPARED_RUNS:
         reason = f"{known} completed runs of known cost, {_COMPARED_RUNS} needed"
         return api.Unknown("too_few_runs", reason)
@@ -86,18 +86,22 @@ def check(case: api.FamilyCase) -> api.Outcome:
             **changes,
         },
         caution="It is an alarm; the findings on what grew have the savings.",
-        said_of=_said_of(event_so_far(case.runs, limit_usd), total_usd, percent),
+        said_of=_said_of(case, limit_usd, percent),
     )
 
 
-def _said_of(event: Sequence[api.AuditSummary], total_usd: Decimal, percent: Decimal) -> str | None:
-    """The run that was told of the same rise of cost, if it has not grown since."""
+def _said_of(case: api.FamilyCase, limit_usd: Decimal, percent: Decimal) -> str | None:
+    """The run that was told of the same rise of cost, if it has not grown since: one of the runs
+    just before, as long as each of them cost as much as the limit.
+    """
+    before = takewhile(lambda run: (run.total_usd or 0) >= limit_usd, completed_runs(case.runs))
     told = [
         (run.total_usd, run.job)
-        for run in event
+        for run in before
         if "cost-regression" in run.found_rules and run.total_usd is not None
     ]
-    if not told or total_usd >= max(told)[0] * (1 + percent / 100):
+    total_usd = case.bill.total_usd
+    if not told or total_usd is None or total_usd >= max(told)[0] * (1 + percent / 100):
         return None
     return told[0][1]
 

@@ -125,7 +125,7 @@ def _fix(job: api.Job, cut_s: Decimal) -> tuple[api.Parameter, ...]:
     if job.elapsed_s is None or job.interruptions or job.elapsed_s <= cut_s:
         return ()
     limit_s = math.ceil((job.elapsed_s - cut_s) / 60) * 60
-    limit = api.Parameter("StoppingCondition.MaxRuntimeInSeconds", job.max_runtime_s, limit_s)
+    limit = api.Parameter(api.RUN_LIMIT, job.max_runtime_s, limit_s)
     return (limit,) if job.checkpointed else (limit, api.CHECKPOINTS)
 
 

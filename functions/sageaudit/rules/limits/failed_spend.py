@@ -35,9 +35,14 @@ from __future__ import annotations
 
 from sageaudit.domain.job.course import is_trial, may_resume_from, reason_class
 from sageaudit.rules import api
-from sageaudit.rules.limits.failures import MemoryFailure, memory_failure, not_lost, retry_fix
-from sageaudit.rules.limits.idle_run import IdleRun, idle_run
-from sageaudit.rules.limits.memory_growth import GROWTH_THRESHOLDS
+from sageaudit.rules.limits.failures import (
+    GROWTH_THRESHOLDS,
+    MemoryFailure,
+    memory_failure,
+    not_lost,
+    retry_fix,
+)
+from sageaudit.rules.utilisation.standing_still import IdleRun, idle_run
 
 _READ = (
     "Read the end of its log before the next try, and start that from checkpoints if there are any"

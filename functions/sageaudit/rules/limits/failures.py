@@ -1,8 +1,14 @@
 """What the rules on runs that ended early share: what is not lost, what a second try may cure, and
 what is known where memory ran out.
+
+The memory of a host's GPUs that rose steadily until it ran out is a leak, or a batch that grows.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from statistics import median
 
 from msgspec import Struct
 
@@ -11,9 +17,33 @@ from sageaudit.domain.job.failure_words import AWS_ERROR, GPU_MEMORY, HOST_MEMOR
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.resize.type_choice import cheapest_type
 from sageaudit.domain.resize.type_vetoes import type_refused
+from sageaudit.domain.usage.series import Series
 from sageaudit.rules import api
-from sageaudit.rules.limits.memory_growth import LAST_POINTS, MemoryGrowth, memory_growth
 
+GROWS_BY = api.Threshold(
+    "gpu_memory_grows_by",
+    10,
+    "percent of a host's GPU memory",
+    "twice the increase at which Debugger's rule fires",
+    "SageMaker Debugger, GPUMemoryIncrease",
+)
+FULL_FROM = api.Threshold(
+    "gpu_memory_full_from",
+    80,
+    "percent of a host's GPU memory",
+    "below it something else than the growth filled it",
+)
+POINTS_FROM = api.Threshold(
+    "gpu_memory_points_from", 25, "points", "five in each fifth of the run: fewer make no trend"
+)
+GROWTH_THRESHOLDS = (GROWS_BY, FULL_FROM, POINTS_FROM)
+_LAST_POINTS = 3
+"""The minute in which a process dies has a lower mean: the highest of the last points counts."""
+_PARTS = 5
+_MOST_AT_ONCE = 0.75
+"""If more of the rise comes within two neighbouring fifths, it is a step: our choice."""
+_DEEPEST_FALL = 0.5
+"""A fall of more of the rise is a sawtooth: our choice."""
 _NEAR_FULL_PERCENT = 80
 """Below it a one-minute mean is no sign that the memory ran out; our choice."""
 _TIMES_THE_RATE = 4
@@ -102,7 +132,7 @@ def _clause(word: str, last: float | None, gpus: int, growth: MemoryGrowth | Non
 def _last_percent(case: api.JobCase, metric: api.Metric) -> float | None:
     """The host that was fullest at its end."""
     lines = case.whole.series.get(metric, {}).values()
-    ends = [max(line.present[-LAST_POINTS:]) for line in lines if line.present]
+    ends = [max(line.present[-_LAST_POINTS:]) for line in lines if line.present]
     return max(ends, default=None)
 
 
@@ -120,9 +150,10 @@ def _larger(case: api.JobCase, *, on_gpu: bool) -> str | None:
 
     found = cheapest_type(job, case.market, fits)
     rate = case.market.hourly(job.region, job.kind, today.name)
-    if found is None or (rate is not None and found.hourly_usd > _TIMES_THE_RATE * rate.usd):
+    if found is None:
         return None
-    return found.name
+    usd, larger = found
+    return None if rate is not None and usd > _TIMES_THE_RATE * rate.usd else larger
 
 
 def _holds_more(today: InstanceType, other: InstanceType, *, on_gpu: bool) -> bool:
@@ -132,3 +163,72 @@ def _holds_more(today: InstanceType, other: InstanceType, *, on_gpu: bool) -> bo
     if on_gpu:
         return (other.gpu_memory_gib or 0) > (today.gpu_memory_gib or 0) > 0
     return other.memory_gib > today.memory_gib and other.vcpu >= today.vcpu
+
+
+class MemoryGrowth(Struct, frozen=True):
+    """A steady rise on one host; `host` is None for the only one of a job."""
+
+    host: str | None
+    from_percent: float
+    to_percent: float
+    minutes: float
+
+    @property
+    def text(self) -> str:
+        """The rise, as the end of a sentence about the memory."""
+        where = f" on {self.host.rpartition('/')[2]}" if self.host else ""
+        rise = f"from about {self.from_percent:.0f}% to {self.to_percent:.0f}%"
+        return f"rose steadily over {api.duration_min(self.minutes)}{where}, {rise}"
+
+    @property
+    def evidence(self) -> dict[str, api.Scalar]:
+        """The numbers of the rise."""
+        return {
+            "gpu_memory_rose_from_percent": round(self.from_percent, 1),
+            "gpu_memory_rose_to_percent": round(self.to_percent, 1),
+            "gpu_memory_rose_minutes": round(self.minutes),
+        }
+
+
+def memory_growth(case: api.JobCase) -> MemoryGrowth | None:
+    """The rise on the host that was fullest at its end; None without one, and where points lack.
+
+    Only active minutes are compared: before the work the memory is empty.
+    """
+    usage = case.usage
+    hosts = usage.series.get(api.Metric.GPU_MEMORY)
+    if not hosts or not usage.period_s or usage.gap(api.Metric.GPU_MEMORY):
+        return None
+    grown = []
+    for host, line in hosts.items():
+        stretch = _until_death(line)
+        if (start := _rise_from(case, stretch.present)) is not None:
+            minutes = len(stretch.values) * usage.period_s / 60
+            name = host if len(hosts) > 1 else None
+            grown.append(MemoryGrowth(name, start, stretch.present[-1], minutes))
+    return max(grown, key=lambda growth: growth.to_percent, default=None)
+
+
+def _until_death(line: Series) -> Series:
+    """From the first point to the highest of the last ones."""
+    known = [at for at, value in enumerate(line.values) if value is not None]
+    end = max(known[-_LAST_POINTS:], key=lambda at: (line.values[at] or 0.0, at))
+    return line.cut(known[0], end + 1)
+
+
+def _rise_from(case: api.JobCase, points: Sequence[float]) -> float | None:
+    """The median of the first fifth, where the memory rose steadily from there to its end.
+
+    Steadily: the median of each fifth is above the one before, two fifths further on it is at most
+    three quarters of the rise higher, and no point is half of the rise below an earlier one.
+    """
+    if len(points) < case.limit(POINTS_FROM) or points[-1] < case.limit(FULL_FROM):
+        return None
+    ends = [round(len(points) * part / _PARTS) for part in range(_PARTS + 1)]
+    medians = [median(points[start:end]) for start, end in pairwise(ends)]
+    rise = medians[-1] - medians[0]
+    at_once = max(later - before for before, later in zip(medians, medians[2:], strict=False))
+    fall = max(high - point for high, point in zip(accumulate(points, max), points, strict=True))
+    rises = all(later > before for before, later in pairwise(medians))
+    steady = rises and at_once <= _MOST_AT_ONCE * rise and fall < _DEEPEST_FALL * rise
+    return medians[0] if steady and rise >= case.limit(GROWS_BY) else None

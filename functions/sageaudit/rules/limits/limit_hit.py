@@ -29,7 +29,7 @@ from sageaudit.domain.job.course import (
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import not_lost
-from sageaudit.rules.limits.idle_run import idle_run
+from sageaudit.rules.utilisation.standing_still import idle_run
 
 _LONGEST_LIMIT_S = {api.JobKind.TRAINING: 2_419_200, api.JobKind.PROCESSING: 777_600}
 """28 and 9 days: the kinds of jobs that have a limit, and what AWS allows."""

@@ -47,7 +47,7 @@ def _took_its_time(run: api.AuditSummary) -> bool:
     in_chat=False,
     once_a_family=True,
     before_run=api.Severity.LOW,
-    reads=("StoppingCondition.MaxRuntimeInSeconds", *api.TYPE_READS),
+    reads=(api.RUN_LIMIT, *api.TYPE_READS),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """Compares the limit with the run, or with the family's longest, and prices it."""
@@ -83,6 +83,6 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "runs": len(elapsed_s),
             "exposed_usd": round(exposed_usd, 2),
         },
-        fix=(api.Parameter("StoppingCondition.MaxRuntimeInSeconds", limit_s, suggested_s),),
+        fix=(api.Parameter(api.RUN_LIMIT, limit_s, suggested_s),),
         caution="A precaution: the loose limit has cost nothing so far, so nothing is counted.",
     )

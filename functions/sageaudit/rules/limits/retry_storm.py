@@ -19,10 +19,10 @@ Sources: botocore, CreateTrainingJob.RetryStrategy: for InternalServerError only
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.audit.family_runs import failures_in_a_row
 from sageaudit.domain.job.course import is_trial, reason_class
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import retry_fix
@@ -54,7 +54,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Unknown("times_missing", "when the run failed is not known")
     why = reason_class(job)
     days = timedelta(days=case.limit(WITHIN))
-    row = failures_in_a_row(case.earlier, why, ended_at=ended_at, within=days)
+    row = _failures_in_a_row(case.earlier, why, ended_at=ended_at, within=days)
     count = 1 + len(row)
     bills_usd = [case.bill.total_usd, *(run.total_usd for run in row)]
     known = [usd for usd in bills_usd if usd is not None]
@@ -79,3 +79,20 @@ def check(case: api.FamilyCase) -> api.Outcome:
         fix=retry_fix(job),
         caution="Each run's dollars are counted as lost in its own audit, not here.",
     )
+
+
+def _failures_in_a_row(
+    runs: Iterable[api.AuditSummary], reason: str, *, ended_at: datetime, within: timedelta
+) -> list[api.AuditSummary]:
+    """The failures before `ended_at` without a success, or another reason, between them.
+
+    Runs are newest first; those that somebody stopped are skipped.
+    """
+    row: list[api.AuditSummary] = []
+    for run in runs:
+        same = run.status == "Failed" and run.reason == reason
+        if ended_at - run.ended_at > within or not (same or run.status == "Stopped"):
+            break
+        if same:
+            row.append(run)
+    return row

@@ -44,11 +44,12 @@ def check(case: api.RequestCase) -> api.Outcome:
         lambda other: other.gpu_model == model and other.gpus == 1,
         estimated=True,
     )
-    smaller, more = one_gpu.name if one_gpu else None, ""
+    smaller, more = None, ""
     if one_gpu:
+        usd, smaller = one_gpu
         rate = hourly_rate(case, today)
         now = "an unknown rate" if rate is None else f"${rate.usd:,.2f}"
-        more = f" {smaller} has one for ${one_gpu.hourly_usd:,.2f} instead of {now} an hour."
+        more = f" {smaller} has one for ${usd:,.2f} instead of {now} an hour."
     return api.fact(
         f"{algorithm.name} uses one GPU, and {today.name} has {today.gpus}.{more}",
         {"gpus": today.gpus, "one_gpu_type": smaller},

@@ -17,7 +17,11 @@ Sources: SageMaker Debugger, LowGPUUtilization, its second half: p95 above thres
 
 from __future__ import annotations
 
-from sageaudit.domain.usage.pauses import GpuWaits, gpu_waits
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from sageaudit.domain.usage.series import Series, mean, percentile
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.gpus import CPU_FROM, loader_fix
 
@@ -69,8 +73,51 @@ def _waits(case: api.JobCase, host: str) -> GpuWaits | None:
     """None where the host waits too little, or where it may wait for its CPU."""
     gpu = case.usage.series[api.Metric.GPU][host]
     cpu = case.usage.series[api.Metric.CPU].get(host)
-    waits = gpu_waits(gpu, cpu, low=case.limit(P5_BELOW), high=case.limit(P95_OVER))
+    waits = _gpu_waits(gpu, cpu, low=case.limit(P5_BELOW), high=case.limit(P95_OVER))
     if waits is None or waits.cpu >= case.limit(CPU_FROM):
         return None
     few = waits.percent < case.limit(SHARE_FROM) or waits.times < case.limit(TIMES_FROM)
     return None if few else waits
+
+
+class GpuWaits(Struct, frozen=True):
+    """One host's waits: the share of points (0..100), how often, and the mean CPU meanwhile."""
+
+    p95: float
+    percent: float
+    times: int
+    cpu: float
+
+
+def _gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> GpuWaits | None:
+    """A wait is under `low`, and is over when the GPU is above `high` again.
+
+    None where the GPU is steadily low or high, or no CPU was recorded while it waited.
+    """
+    points = gpu.present
+    if gpu.highest <= high:
+        return None
+    p95 = percentile(points, 95)
+    if p95 <= high or percentile(points, 5) >= low:
+        return None
+    waiting = [
+        minute for minute, value in enumerate(gpu.values) if value is not None and value < low
+    ]
+    cpus = [cpu.values[minute] for minute in waiting] if cpu else []
+    beside = [value for value in cpus if value is not None]
+    if not beside:
+        return None
+    share = 100 * len(waiting) / len(points)
+    return GpuWaits(p95, share, _times(points, low, high), mean(beside))
+
+
+def _times(points: Sequence[float], low: float, high: float) -> int:
+    """How often it went from high to low and back."""
+    times, worked, fell = 0, False, False
+    for value in points:
+        if value > high:
+            times += fell
+            worked, fell = True, False
+        elif value < low:
+            fell = worked
+    return times

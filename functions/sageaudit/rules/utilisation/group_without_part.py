@@ -17,11 +17,13 @@ Sources: SageMaker guide, heterogeneous clusters: all groups run the same script
 
 from __future__ import annotations
 
+from itertools import permutations
+
 from sageaudit.domain.usage.edges import gpu_unrecorded, host_ends
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.domain.usage.series import COARSEST_PERIOD_S
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.hosts import NEED_NOTHING, without_gpu_work
+from sageaudit.rules.utilisation.standing_still import NEED_NOTHING, hosts_without_part
 
 GPU_WORKS_FROM = api.Threshold(
     "gpu_works_from", 5, "percent of a host's GPUs", "real work, as of uneven-hosts"
@@ -43,12 +45,12 @@ def check(case: api.JobCase) -> api.Outcome:
     if not uses:
         missing = case.whole.missing.get(api.Metric.GPU) or case.whole.missing.get(api.Metric.CPU)
         return api.unknown(missing) if missing else api.HOSTS_UNMAPPED
-    if why := next(filter(None, (_not_known(use.usage) for use in uses)), None):
+    if why := next(filter(None, map(_not_known, uses.values())), None):
         return why
-    for use, other in (uses, uses[::-1]):
-        idle = _without_part(use.usage)
-        if idle and _works(other.usage, case.limit(GPU_WORKS_FROM)):
-            return _found(case, use, other, len(idle))
+    for name, other in permutations(uses):
+        idle = hosts_without_part(uses[name], host_ends(uses[name]))
+        if idle and _works(uses[other], case.limit(GPU_WORKS_FROM)):
+            return _found(case, name, other, len(idle))
     return api.Clear()
 
 
@@ -66,12 +68,6 @@ def _not_known(usage: api.Measurements) -> api.Unknown | None:
     return api.unknown(gap) if gap else None
 
 
-def _without_part(usage: api.Measurements) -> set[str]:
-    """The hosts that were idle after their start, or whose GPUs did nothing beside one core."""
-    idle = {end.host for end in host_ends(usage) if not end.took_part}
-    return idle | set(without_gpu_work(usage, usage.hosts))
-
-
 def _works(usage: api.Measurements, gpu_percent: float) -> bool:
     """Whether a host keeps this much of its GPUs busy on average; without GPUs, a core."""
     gpus = usage.series.get(api.Metric.GPU, {}).values()
@@ -82,28 +78,30 @@ def _works(usage: api.Measurements, gpu_percent: float) -> bool:
     )
 
 
-def _found(case: api.JobCase, use: api.TypeUse, other: api.TypeUse, idle: int) -> api.Outcome:
-    groups = [group for group in case.job.groups if group.instance_type == use.instance_type]
+def _found(case: api.JobCase, name: str, other: str, idle: int) -> api.Outcome:
+    """Hosts of the type of this name did nothing, while those of the other one worked."""
+    usage, others = case.whole.by_type[name], case.whole.by_type[other]
+    groups = [group for group in case.job.groups if group.instance_type == name]
     names = ", ".join(group.name for group in groups if group.name)
     left = sum(group.count for group in groups) - idle
     if left and len(groups) > 1:
-        why = f"{idle} hosts of {use.instance_type} took no part, in an unknown one of its groups"
+        why = f"{idle} hosts of {name} took no part, in an unknown one of its groups"
         return api.Unknown(api.HOSTS_UNMAPPED.code, why)
-    metric = api.Metric.GPU if other.usage.gpus else api.Metric.CPU
-    busy = other.usage.mean(metric)
+    metric = api.Metric.GPU if others.gpus else api.Metric.CPU
+    busy = others.mean(metric)
     count = api.Parameter(_GROUP_COUNT.format(names), groups[0].count, left)
     return api.derived(
-        f"{idle} x {use.instance_type} did no work in {api.duration_min(use.usage.minutes)}, while "
-        f"the {metric.name} of the {other.instance_type} averaged {busy:.0f}%.",
+        f"{idle} x {name} did no work in {api.duration_min(usage.minutes)}, while "
+        f"the {metric.name} of the {other} averaged {busy:.0f}%.",
         {
             "hosts_without_part": idle,
             "hosts_of_the_type": idle + left,
             "others_mean_percent": round(busy, 1),
-            "minutes": round(use.usage.minutes),
-            "period_s": use.usage.period_s,
+            "minutes": round(usage.minutes),
+            "period_s": usage.period_s,
         },
         fix=(count,) if left and names else (),
-        change=api.SetTypeCount(use.instance_type, left),
+        change=api.SetTypeCount(name, left),
         first_step=None if left else _leave_out(names),
         caution=NEED_NOTHING,
     )

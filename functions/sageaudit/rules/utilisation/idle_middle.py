@@ -26,12 +26,15 @@ Sources: gpu-pruner: 30 minutes at zero GPU. PyTorch, ProcessGroupNCCL environme
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from statistics import median
 
+from msgspec import Struct
+
 from sageaudit.domain.job.course import work_phase
-from sageaudit.domain.usage.edges import cores_busy, idle_middle
-from sageaudit.domain.usage.pauses import GpuPauses, gpu_pauses, recurring_standstills
+from sageaudit.domain.usage.edges import cores_busy, idle_middle, recurring_standstills
+from sageaudit.domain.usage.series import FROM_S, any_of, mean, runs
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import (
     NEEDS_NO_GPU,
@@ -70,7 +73,7 @@ OTHERS = (
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the whole run, between its first GPU work and its end."""
     whole, period_s = case.whole, case.whole.period_s or 0
-    stretches, pauses = idle_middle(whole), gpu_pauses(whole)
+    stretches, pauses = idle_middle(whole), _gpu_pauses(whole)
     phase = recurring_standstills(whole)
     still_s = sum(map(len, stretches)) * period_s
     if phase and not still_s:
@@ -159,3 +162,57 @@ def _shown(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
         },
         caution=OTHERS if pauses.others_worked else ON_CPU,
     )
+
+
+class GpuPauses(Struct, frozen=True):
+    """`gpu_hours` of all hosts; `hosts` that paused, and the `seconds` of the one that paused most.
+
+    `others_worked`: some GPU of another host worked meanwhile. `cores`: the mean of the host whose
+    CPU was busiest in all these minutes; None without points.
+    """
+
+    gpu_hours: float
+    hosts: int
+    seconds: int
+    others_worked: bool
+    cores: float | None
+
+
+def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
+    """None where there are none, without GPUs, and where the type of the hosts is not known."""
+    states, period_s = list(usage.gpu_states.values()), usage.period_s or 0
+    if not usage.gpus or not period_s or not states:
+        return None
+    still = {at for stretch in usage.standstills() for at in stretch}
+    paused = [_paused(host, still, FROM_S // period_s) for host in states]
+    most, union = max(map(len, paused)), sorted({at for host in paused for at in host})
+    if not most:
+        return None
+    together = [any_of(at) for at in zip(*states, strict=True)]
+    return GpuPauses(
+        gpu_hours=sum(map(len, paused)) * period_s * usage.gpus / 3600,
+        hosts=sum(map(bool, paused)),
+        seconds=most * period_s,
+        others_worked=any(together[at] for at in union),
+        cores=_busiest_cores(usage, union),
+    )
+
+
+def _paused(states: Sequence[bool | None], still: Collection[int], least: int) -> list[int]:
+    """The periods of one host's pauses, each of at least so many that are not a standstill."""
+    worked = [at for at, works in enumerate(states) if works] if False in states else []
+    if not worked:
+        return []
+    inside = range(worked[0], worked[-1])
+    idle = [at in inside and works is False for at, works in enumerate(states)]
+    pieces = runs([one and at not in still for at, one in enumerate(idle)])
+    return [at for piece in pieces if len(piece) >= least for at in piece]
+
+
+def _busiest_cores(usage: api.Measurements, periods: Sequence[int]) -> float | None:
+    known = [
+        [value for at in periods if (value := line.values[at]) is not None]
+        for line in usage.series.get(api.Metric.CPU, {}).values()
+    ]
+    means = [mean(points) for points in known if points]
+    return max(means) * (usage.vcpu or 0) / 100 if means else None

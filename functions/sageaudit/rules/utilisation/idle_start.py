@@ -21,7 +21,10 @@ Sources: SageMaker Debugger, MaxInitializationTime: 20 minutes, until 2023. Reco
 
 from __future__ import annotations
 
+from collections import Counter
 from decimal import Decimal
+from functools import partial
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -34,8 +37,8 @@ from sageaudit.domain.usage.edges import (
     gpu_unrecorded,
     idle_head,
     memory_gib,
-    what_came_before_gpu,
 )
+from sageaudit.domain.usage.series import above, any_of, states
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import run_evidence
 
@@ -59,6 +62,12 @@ FIND_THE_WAIT = (
 )
 """The first step where the job had no GPU work to prepare, so that no other type helps."""
 WAITS = "A start that waits for another job or for a queue looks the same."
+_FILLS_OVER_S = 120
+"""A memory fills up if it becomes fuller within this time, several times in a row. Our choice."""
+_FILLS_BY = 0.3
+"""Points (of 100) by which it then becomes fuller: the noise of idle hosts is smaller."""
+_RISES = 2
+"""How often in a row: a single step is no loading."""
 
 
 @api.rule(
@@ -126,7 +135,7 @@ def _start(case: api.JobCase, wait: range) -> Start | None:
 
 def _idle(case: api.JobCase) -> Start:
     """Where no GPU worked no initialisation of one is granted."""
-    worked = any(True in states for states in case.whole.gpu_states.values())
+    worked = any(True in host for host in case.whole.gpu_states.values())
     seconds = len(idle_head(case.whole)) * (case.whole.period_s or 0)
     granted_s = int(case.limit(GRANTED)) if worked else 0
     idle_s = Decimal(0 if seconds < case.limit(FROM) else max(seconds - granted_s, 0))
@@ -148,6 +157,52 @@ def _before_gpu(case: api.JobCase, wait: range) -> Start:
     peak = cores_peak(whole, beyond)
     best_s = counted_s + seconds_beside_cpu_type(case.job, case.market, busy_s, peak, gib)
     return Start(idle_s, calm_s, counted_s, best_s)
+
+
+class BeforeGpu(Struct, frozen=True):
+    """How many periods before the first GPU work were what; each is one of these at most.
+
+    `asleep`: every host is known to be idle. `calm`: none keeps more than one process's core busy,
+    and no memory fills up, as with weights. `busy`: any other whose CPU is known.
+    """
+
+    asleep: int
+    calm: int
+    busy: int
+
+
+_WHERE_MEMORY_FILLS = {False: "calm", True: "loading", None: "busy"}
+
+
+def what_came_before_gpu(usage: api.Measurements, wait: range, calm_cores: float) -> BeforeGpu:
+    """Judges each of these periods by itself."""
+    limit = calm_cores * 100 / (usage.vcpu or 1)
+    lines = usage.series.get(api.Metric.CPU, {}).values()
+    hosts = [states(line, partial(above, limit=limit), usage.period_s) for line in lines]
+    counts = Counter[str]()
+    for at in wait:
+        over = any_of([host[at] for host in hosts])
+        if usage.idle(at):
+            counts["asleep"] += 1
+        elif over:
+            counts["busy"] += 1
+        elif over is False:
+            counts[_WHERE_MEMORY_FILLS[_memory_fills(usage, at)]] += 1
+    return BeforeGpu(counts["asleep"], counts["calm"], counts["busy"])
+
+
+def _memory_fills(usage: api.Measurements, at: int) -> bool | None:
+    """Whether a memory, of a host or of its GPUs, becomes fuller before and after a period."""
+    apart = max(_FILLS_OVER_S // (usage.period_s or _FILLS_OVER_S), 1)
+    lines = [usage.series.get(metric, {}) for metric in (api.Metric.MEMORY, api.Metric.GPU_MEMORY)]
+    hosts = len(usage.series.get(api.Metric.CPU, {}))
+    fills: list[bool | None] = [None] if any(len(line) < hosts for line in lines) else []
+    for line in (line for of_hosts in lines for line in of_hosts.values()):
+        around = line.values[max(at - apart, 0) : at + apart + 1 : apart]
+        known = [value for value in around if value is not None]
+        rises = [after - before >= _FILLS_BY for before, after in pairwise(known)]
+        fills.append(all(rises) if len(rises) == _RISES else None)
+    return any_of(fills)
 
 
 def _summary(case: api.JobCase, start: Start, wait: range) -> str:

@@ -20,10 +20,19 @@ Sources: Jobstats: GPU amber under 25%, target 50%. Flexera: under-used below 40
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
+from collections.abc import Iterable
 from decimal import ROUND_UP, Decimal
+from statistics import median
 
+from msgspec import Struct
+
+from sageaudit.domain.audit.family_runs import like_runs, same_settings
+from sageaudit.domain.resize.resize import HEADROOM_PERCENT
+from sageaudit.domain.usage.demand import PEAK_PERCENTILE, gpu_idle
+from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.hosts import cheaper_count, did_work, use_of_hosts
 
 DEARER_FROM = api.Threshold(
     "dearer_from_percent", 10, "percent above the smaller count's median", "no noise"
@@ -63,7 +72,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _by_family(case: api.FamilyCase) -> api.Found | None:
-    job, cheaper = case.job, cheaper_count(case, case.limit(RUNS_FROM))
+    job, cheaper = case.job, _cheaper_count(case, case.limit(RUNS_FROM))
     if cheaper is None or cheaper.dearer_percent < Decimal(str(case.limit(DEARER_FROM))):
         return None
     now, fewer, took_s = cheaper.today, cheaper.fewer, job.elapsed_s or Decimal(1)
@@ -93,12 +102,12 @@ def _by_family(case: api.FamilyCase) -> api.Found | None:
 
 def _by_use(case: api.FamilyCase) -> api.Outcome:
     now, minutes = case.job.groups[0].count, case.usage.minutes
-    use = use_of_hosts(case.usage, now)
+    use = _use_of_hosts(case.usage, now)
     if isinstance(use, api.Missing):
         return api.unknown(use)
     gpu = use.metric is api.Metric.GPU
     much = use.busiest >= case.limit(GPU_BELOW if gpu else CPU_BELOW)
-    if much or not did_work(case.usage, use.metric):
+    if much or not _did_work(case.usage, use.metric):
         return api.Clear()
     count = use.hosts_needed(case.limit(GPU_TARGET if gpu else CPU_TARGET), case.usage)
     if count >= now:
@@ -134,3 +143,106 @@ def _on_fewer(
         "best": None if best == worst else api.SetCount(count, best),
         "caution": caution,
     }
+
+
+class UseOfHosts(Struct, frozen=True):
+    """Each host's mean over the active minutes, in percent of its GPUs, without GPU of its CPUs."""
+
+    metric: api.Metric
+    hosts: int
+    means: list[float]
+
+    @property
+    def busiest(self) -> float:
+        """The highest of the means."""
+        return max(self.means)
+
+    def hosts_needed(self, target_percent: float, usage: api.Measurements) -> int:
+        """As few as hold all the work at the target, and all the memory where it is known."""
+        together = sum(self.means) / target_percent
+        return max(math.ceil(together), _hosts_by_memory(usage, self.hosts), 1)
+
+
+def _use_of_hosts(usage: api.Measurements, count: int) -> UseOfHosts | api.Missing:
+    """Of `count` hosts of one type."""
+    metric = work_metric(usage)
+    if isinstance(metric, api.Missing):
+        return metric
+    if missing := usage.without_hosts(metric):
+        return missing
+    means = [api.mean(line.present) for line in usage.series[metric].values()]
+    return UseOfHosts(metric, count, means)
+
+
+def _did_work(usage: api.Measurements, metric: api.Metric) -> bool:
+    """False for idle GPUs and idle runs, which other rules find."""
+    if metric is api.Metric.CPU:
+        return any(usage.worked(minute) for minute in range(usage.points))
+    return not gpu_idle(usage)
+
+
+def _hosts_by_memory(usage: api.Measurements, count: int) -> int:
+    """How many hosts hold P99.5 of all the memory in use with headroom; 0: not known.
+
+    A host whose memory is not known is taken to use as much as the others.
+    """
+    lines = usage.series.get(api.Metric.MEMORY, {}).values()
+    peaks = [api.percentile(line.present, PEAK_PERCENTILE) for line in lines]
+    used = count * api.mean(peaks) / 100 if peaks else 0.0
+    return math.ceil(used * (1 + float(HEADROOM_PERCENT) / 100))
+
+
+class OnCount(Struct, frozen=True):
+    """The runs on one number of instances: medians, and the slowest of them."""
+
+    count: int
+    runs: int
+    usd: Decimal
+    seconds: Decimal
+    slowest_s: Decimal
+
+
+class CheaperCount(Struct, frozen=True):
+    """The runs on today's number of instances, and on the cheapest smaller one.
+
+    `same_data`: all of them are known to have read the same data.
+    """
+
+    today: OnCount
+    fewer: OnCount
+    same_data: bool
+
+    @property
+    def dearer_percent(self) -> Decimal:
+        """How much more the median run costs today."""
+        return 100 * (self.today.usd / self.fewer.usd - 1)
+
+
+def _cheaper_count(case: api.FamilyCase, least_runs: float) -> CheaperCount | None:
+    """Among the family's runs of the same work; None without `least_runs` on both counts."""
+    job, count = case.job, case.job.groups[0].count
+    if job.status != "Completed" or not job.elapsed_s:
+        return None
+    like = same_settings(job, like_runs(job, case.runs, but="instance_count"))
+    samples = [(run.instance_count, run.total_usd, run.elapsed_s) for run in like]
+    samples.append((count, case.bill.total_usd, job.elapsed_s))
+    counts = _by_count([(n, usd, s) for n, usd, s in samples if n and usd and s], least_runs)
+    today = next((runs for runs in counts if runs.count == count), None)
+    fewer = next((runs for runs in counts if runs.count < count), None)
+    if today is None or fewer is None:
+        return None
+    same_data = all([job.data_pinned is True, *(run.data_pinned is True for run in like)])
+    return CheaperCount(today, fewer, same_data)
+
+
+def _by_count(samples: Iterable[tuple[int, Decimal, Decimal]], least_runs: float) -> list[OnCount]:
+    """Groups runs (count, dollars, seconds); only counts with enough runs, the cheapest first."""
+    runs = defaultdict[int, list[tuple[Decimal, Decimal]]](list)
+    for count, usd, seconds in samples:
+        runs[count].append((usd, seconds))
+    counts = []
+    for count, sample in runs.items():
+        if len(sample) >= least_runs:
+            dollars, took = [usd for usd, _ in sample], [seconds for _, seconds in sample]
+            counts.append(OnCount(count, len(sample), median(dollars), median(took), max(took)))
+    return sorted(counts, key=lambda on_count: (on_count.usd, on_count.count))

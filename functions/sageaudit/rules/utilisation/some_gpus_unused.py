@@ -22,9 +22,14 @@ Sources: Jobstats and Job Defense Shield: n of m GPUs unused. cloud-finops-skill
 
 from __future__ import annotations
 
+import math
+
+from sageaudit.domain.job.addresses import repository
+from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.usage.demand import PEAK_PERCENTILE
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
-from sageaudit.rules.utilisation.gpus import distribute, gpus_needed, left_to_gpu_idle, one_gpu
+from sageaudit.rules.utilisation.gpus import left_to_gpu_idle
 
 FITS_ON = api.Threshold(
     "fits_on_at_most", 50, "percent of the GPUs", "sizes have 8, 4, 2 and 1 GPUs"
@@ -33,6 +38,11 @@ FITS_ON = api.Threshold(
 SUMS = "CloudWatch shows only the sum of an instance's GPUs, not each one."
 DISTRIBUTE = "Spread the work over all GPUs instead."
 MORE_WORK = "Give each GPU more work instead: a larger batch."
+
+
+def _one_gpu(case: api.JobCase) -> str | None:
+    first = next(iter(case.types), None)
+    return "its instances have one GPU" if first and first.gpus == 1 else None
 
 
 @api.rule(
@@ -44,7 +54,7 @@ MORE_WORK = "Give each GPU more work instead: a larger batch."
     pools=True,
     finds_waste=True,
     coarsest_period_s=300,
-    not_applicable=(api.mixed_types, one_gpu),
+    not_applicable=(api.mixed_types, _one_gpu),
     subsumes={"cheaper-type", "gpu-underused", "trainium-candidate"},
 )
 def check(case: api.JobCase) -> api.Outcome:
@@ -52,29 +62,34 @@ def check(case: api.JobCase) -> api.Outcome:
     if left := left_to_gpu_idle(case):
         return left
     today = case.today
-    need = gpus_needed(case.usage, today)
-    if isinstance(need, api.Unknown):
-        return need
-    if 100 * need.fits_on > case.limit(FITS_ON) * today.gpus:
+    each_gib = float(today.gpu_memory_gib or 0)
+    if not each_gib:
+        return api.Unknown("not_recorded", f"the memory of a {today.gpu_model} is not known")
+    gpus, memory = (
+        case.usage.busiest(metric, PEAK_PERCENTILE) / 100 * today.gpus
+        for metric in (api.Metric.GPU, api.Metric.GPU_MEMORY)
+    )
+    fits_on = max(math.ceil(round(gpus, 2)), math.ceil(round(memory, 2)), 1)
+    if 100 * fits_on > case.limit(FITS_ON) * today.gpus:
         return api.Clear()
-    best, spread = best_type(case), distribute(case.job, today)
+    best, spread = best_type(case), _distribute(case.job, today)
     more = MORE_WORK if case.job.hints.ranks else DISTRIBUTE
     details = best.details(case, SUMS if best.first else f"{SUMS} {more}")
     if best.first is None:
         details["fix"] = spread
     elif spread:
         details["alternatives"] = (*details.get("alternatives", ()), spread)
-    on = "one" if need.fits_on == 1 else str(need.fits_on)
+    on = "one" if fits_on == 1 else str(fits_on)
     return api.derived(
         f"The work of the {today.gpus} GPUs over {case.span(case.usage.minutes)} on "
-        f"{case.job.instances} fits on {on} of them (at its peak {_gpus(need.gpus)} "
-        f"GPUs and {need.memory_gib:.1f} GiB of GPU memory).",
+        f"{case.job.instances} fits on {on} of them (at its peak {_gpus(gpus)} "
+        f"GPUs and {memory * each_gib:.1f} GiB of GPU memory).",
         {
             "gpus": today.gpus,
-            "gpus_needed": round(need.gpus, 2),
-            "gpu_memory_needed_gib": round(need.memory_gib, 1),
+            "gpus_needed": round(gpus, 2),
+            "gpu_memory_needed_gib": round(memory * each_gib, 1),
             "memory_of_each_gpu_gib": today.gpu_memory_gib,
-            "fits_on_gpus": need.fits_on,
+            "fits_on_gpus": fits_on,
             "active_minutes": round(case.usage.minutes),
         },
         **details,
@@ -85,3 +100,16 @@ def _gpus(needed: float) -> str:
     """Never "0.0": a GPU that works a little works."""
     tenths = f"{needed:.1f}"
     return "under 0.1" if tenths == "0.0" else tenths
+
+
+def _distribute(job: api.Job, today: InstanceType) -> tuple[api.Parameter, ...]:
+    """What launches one process a GPU in AWS's own PyTorch containers, where nothing does yet."""
+    pytorch = "pytorch" in (repository(job.image) or "")
+    if job.kind is not api.JobKind.TRAINING or job.hints.distribution or not pytorch:
+        return ()
+    if today.family not in {"p4d", "p4de"}:
+        return (api.Parameter("HyperParameters.sagemaker_torch_distributed_enabled", None, "true"),)
+    return (
+        api.Parameter("HyperParameters.sagemaker_distributed_dataparallel_enabled", None, "true"),
+        api.Parameter("HyperParameters.sagemaker_instance_type", None, today.name),
+    )

@@ -20,13 +20,18 @@ Sources: SageMaker Debugger, LoadBalancing: distance between utilisation histogr
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
+
+from msgspec import Struct
 
 from sageaudit.domain.job.addresses import cluster_framework
 from sageaudit.domain.job.course import work_phase
-from sageaudit.domain.usage.edges import work_metric
+from sageaudit.domain.usage.edges import at_work, host_ends, work_metric
+from sageaudit.domain.usage.series import Series, pick_all
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.hosts import NEED_NOTHING, HostLoad, host_load, idle_percent
+from sageaudit.rules.utilisation.standing_still import NEED_NOTHING, hosts_without_part
+from sageaudit.structs import replace
 
 DISTANCE_OVER = api.Threshold(
     "distance_over", 0.5, "share of minutes (0..1)", "far apart", "Debugger LoadBalancing"
@@ -36,6 +41,8 @@ SHORT_FROM = api.Threshold(
     "short_from", 30, "percent of the busiest host's mean", "more than a leader's work"
 )
 _PAIR = 2
+_MIN_SECONDS = 900
+"""Fewer minutes that all hosts share are an accident."""
 
 
 @api.rule(
@@ -55,7 +62,7 @@ def check(case: api.JobCase) -> api.Outcome:
     metric = work_metric(case.whole)
     if isinstance(metric, api.Missing):
         return api.unknown(metric)
-    load = host_load(case.whole, metric)
+    load = _host_load(case.whole, metric)
     if isinstance(load, api.Missing):
         return api.unknown(load)
     if load is None:
@@ -67,7 +74,7 @@ def check(case: api.JobCase) -> api.Outcome:
         if not _far_apart(case, load):
             return api.Clear()
     lazy = load.short_of_busiest(case.limit(SHORT_FROM))
-    idle = idle_percent(case.usage, lazy)
+    idle = _idle_percent(case.usage, lazy)
     return api.derived(
         _summary(case, load, left_out),
         {
@@ -129,3 +136,93 @@ def _balanced(job: api.Job, load: HostLoad) -> api.FoundDetails:
         "best": api.CutPhase(phase, spare_s),
         "caution": "An even load saves at most this, and perhaps nothing: nothing is counted.",
     }
+
+
+class HostLoad(Struct, frozen=True):
+    """Use of each host (0..100) in the same minutes; `no_part`: hosts idle after their start,
+    or without GPU work and with no more than a waiting process.
+
+    `busiest` and `laziest` are hosts with their means, in percent.
+    """
+
+    metric: api.Metric
+    used: Mapping[str, Series]
+    seconds: int
+    no_part: tuple[str, ...]
+    busiest: tuple[str, float]
+    laziest: tuple[str, float]
+
+    @property
+    def distance(self) -> float:
+        """Between the histograms of the two, in tenths: 0 the same, 1 nothing in common."""
+        busy, lazy = (_tenths(self.used[host].present) for host, _ in (self.busiest, self.laziest))
+        return sum(abs(a - b) for a, b in zip(busy, lazy, strict=True)) / 2
+
+    @property
+    def spare(self) -> float:
+        """The share (0..1) of the time that an even load would save at most."""
+        average = api.mean([line.mean for line in self.used.values()])
+        return 1 - average / self.busiest[1] if self.busiest[1] else 0.0
+
+    def without(self, host: str | None) -> HostLoad:
+        """The same of the other hosts: one, such as a driver, is not compared with them."""
+        used = {name: line for name, line in self.used.items() if name != host}
+        means = _by_mean(used)
+        return replace(self, used=used, busiest=means[-1], laziest=means[0])
+
+    def without_part(self, vcpu: int | None) -> tuple[str, ...]:
+        """The hosts of `no_part`, while another one does real work: a core, or 5% of its GPUs."""
+        least = 100 / (vcpu or 1) if self.metric is api.Metric.CPU else 5.0
+        return self.no_part if self.busiest[1] >= least else ()
+
+    def short_of_busiest(self, percent: float) -> set[str]:
+        """The hosts whose mean is at least this many percent under that of the busiest host."""
+        limit = (1 - percent / 100) * self.busiest[1]
+        return {host for host, line in self.used.items() if line.mean <= limit}
+
+
+def _host_load(whole: api.Measurements, metric: api.Metric) -> HostLoad | api.Missing | None:
+    """Of hosts of one type; None where none took part after its first minutes.
+
+    From the minute in which all that took part have begun to the last busy minute of the host that
+    ends first.
+    """
+    if missing := whole.without_hosts(metric):
+        return missing
+    lines = whole.series[metric]
+    ends = host_ends(whole)
+    stops = [whole.points - end.idle_tail for end in ends if end.took_part]
+    if not stops:
+        return None
+    minutes = range(max(end.begins for end in ends if end.took_part), min(stops))
+    gaps = [line.values for line in lines.values() if not line.whole]
+    shared = [at for at in minutes if all(values[at] is not None for values in gaps)]
+    seconds = len(shared) * (whole.period_s or 0)
+    if seconds < _MIN_SECONDS:
+        why = f"all hosts worked together for {seconds / 60:.0f} minutes"
+        return api.Missing(
+            "hosts_apart", f"{why}, and {_MIN_SECONDS // 60} are needed to compare them"
+        )
+    used = pick_all(lines, shared)
+    means = _by_mean(used)
+    idle = hosts_without_part(whole, ends)
+    no_part = tuple(host for host in used if host in idle)
+    return HostLoad(metric, used, seconds, no_part, means[-1], means[0])
+
+
+def _by_mean(used: Mapping[str, Series]) -> list[tuple[str, float]]:
+    return sorted(((host, line.mean) for host, line in used.items()), key=lambda one: one[1])
+
+
+def _idle_percent(usage: api.Measurements, hosts: Collection[str]) -> float | None:
+    """How much of the time these hosts were known to be idle, 0..100; None without a point."""
+    states = [at for host, works in at_work(usage).items() if host in hosts for at in works]
+    return 100 * sum(at is False for at in states) / len(states) if states else None
+
+
+def _tenths(values: Sequence[float]) -> list[float]:
+    """The share (0..1) of values in each tenth of 0..100."""
+    counts = [0] * 10
+    for value in values:
+        counts[min(int(value // 10), 9)] += 1
+    return [count / len(values) for count in counts]

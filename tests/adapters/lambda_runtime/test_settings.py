@@ -5,8 +5,13 @@ from typing import Any
 
 import pytest
 
+from sageaudit.adapters.lambda_runtime.settings import (
+    AuditSettings,
+    DeliverSettings,
+    NotifySettings,
+    SweepSettings,
+)
 from sageaudit.errors import BadSettings
-from sageaudit.settings import AuditSettings, DeliverSettings, NotifySettings, SweepSettings
 
 AUDIT = {
     "TABLE_NAME": "history",
