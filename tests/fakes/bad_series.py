@@ -35,7 +35,7 @@ def case(run: Job, of: Measurements | None = None, **more: object) -> FamilyCase
     """A job as rules see it, every rule switched on."""
     usage = of if of is not None else at_work(run)
     more = {"policy": EVERY_RULE_ON, "earlier": ()} | more
-    return judging.case(run, usage, on=market(), **more)  # type: ignore[arg-type]
+    return judging.case(run, usage, market=market(), **more)  # type: ignore[arg-type]
 
 
 def measured(run: Job, raw: Sequence[RawSeries], code: str = "metric_missing") -> Measurements:

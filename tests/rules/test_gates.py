@@ -18,7 +18,7 @@ from sageaudit.structs import replace
 from tests.fakes.any_input import PHASES
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import TYPES, Points, flat, job, phases, ran, series, usage
-from tests.fakes.judging import case, outcome, unknown
+from tests.fakes.judging import case, outcome, unknown_code
 from tests.fakes.sound import EVERY_RULE_ON
 
 RULES = {r.name.name: r for r in catalogue.load() if r.scope in {JobCase, FamilyCase}}
@@ -79,7 +79,7 @@ def least_minutes(rule: Rule) -> int:
 @pytest.mark.parametrize("status", ["InProgress", "Stopping"])
 def test_no_rule_judges_a_job_that_has_not_ended(name: str, status: str) -> None:
     """Its numbers still move."""
-    assert unknown(name, job(status=status, billable_s=None)) == "job_not_finished"
+    assert unknown_code(name, job(status=status, billable_s=None)) == "job_not_finished"
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -265,9 +265,9 @@ def test_hosts_that_are_told_apart_are_not_compared_either() -> None:
         series(Metric.CPU, busy, host="train/algo-2"),
     )
     assert [use.instance_type for use in told_apart.by_type] == [GPUS, "ml.m5.xlarge"]
-    assert unknown("uneven-hosts", run, told_apart) == "types_mixed"
-    assert unknown("gpu-idle", run, told_apart) == "types_mixed"
-    assert unknown("uneven-hosts", run, usage(run)) == "hosts_unmapped"
+    assert unknown_code("uneven-hosts", run, told_apart) == "types_mixed"
+    assert unknown_code("gpu-idle", run, told_apart) == "types_mixed"
+    assert unknown_code("uneven-hosts", run, usage(run)) == "hosts_unmapped"
 
 
 @pytest.mark.parametrize("name", MEASURED)

@@ -8,9 +8,17 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
-from tests.fakes.jobs import market, phases, ran, series, usage
+from tests.fakes.jobs import batch_job, market, phases, ran, series, usage
 from tests.fakes.judging import answer
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later, lines
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    cannot_judge,
+    does_not_apply,
+    finds,
+    given_job,
+    one_host,
+)
 
 RULE = "cost-regression"
 NO_STORAGE: dict[str, Any] = {"volume_gb": None}
@@ -48,7 +56,7 @@ DOUBLED = ran(7200, **NO_STORAGE)
 BATCH = replace(DOUBLED, kind=JobKind.PROCESSING, phases=phases(("Processing", 7200)), volume_gb=30)
 
 
-@later
+@given_job
 def disk(run: Job, percent: float) -> Measurements:
     """The volume's use, all the time."""
     return usage(run, series(Metric.DISK, [percent] * 120), series(Metric.CPU, [90] * 120))
@@ -62,7 +70,7 @@ def test_a_run_at_four_times_the_median_is_found_with_what_changed() -> None:
     result = verdict(
         ran(7200, "ml.m5.2xlarge", purchase=Purchase.SPOT, fingerprint="f2"),
         earlier=family(*["0.23"] * 5, fingerprint="f1"),
-        on=market(storage_usd="0"),
+        market=market(storage_usd="0"),
     )
     assert result == finds(
         "Expected about $0.23 (the median of 5 earlier runs), got $0.92. Changed: type "
@@ -84,8 +92,8 @@ def test_the_end_of_a_rise_is_no_alarm_also_where_it_had_become_the_level() -> N
 
 def test_a_later_first_point_of_a_processing_job_is_a_change_of_its_data() -> None:
     result = verdict(
-        ran(7200, kind=JobKind.PROCESSING, phases=phases(("Processing", 7200)), **NO_STORAGE),
-        lines(series(Metric.CPU, [None] * 20 + [90] * 100)),
+        batch_job(JobKind.PROCESSING, 7200, **NO_STORAGE),
+        one_host(cores=[None] * 20 + [0.9] * 100),
         earlier=family(*["0.23"] * 5, kind="processing", first_point_s=Decimal(120)),
     )
     assert result == finds("…Changed: …its data (18 min more until its first point)…")
@@ -157,24 +165,26 @@ def test_it_is_an_alarm_without_dollars() -> None:
 
 def test_exactly_a_quarter_above_a_steady_median_is_found() -> None:
     """4500 s of $0.23 are $0.2875."""
-    assert verdict(ran(4500), earlier=STEADY, on=market(storage_usd="0")) == FOUND
-    assert verdict(ran(4499), earlier=STEADY, on=market(storage_usd="0")) == CLEAR
+    assert verdict(ran(4500), earlier=STEADY, market=market(storage_usd="0")) == FOUND
+    assert verdict(ran(4499), earlier=STEADY, market=market(storage_usd="0")) == CLEAR
 
 
 def test_a_family_that_scatters_is_given_its_spread() -> None:
     # Median $0.23, MAD $0.05: the fence is 0.23 + 3 x 1.4826 x 0.05 = $0.45239.
-    assert verdict(ran(7080), earlier=WIDE, on=market(storage_usd="0")) == CLEAR
-    assert verdict(ran(7081), earlier=WIDE, on=market(storage_usd="0")) == FOUND
+    assert verdict(ran(7080), earlier=WIDE, market=market(storage_usd="0")) == CLEAR
+    assert verdict(ran(7081), earlier=WIDE, market=market(storage_usd="0")) == FOUND
     result = verdict(
-        ran(5400), earlier=WIDE, on=market(storage_usd="0"), limits={"spreads_from": 1}
+        ran(5400), earlier=WIDE, market=market(storage_usd="0"), limits={"spreads_from": 1}
     )
     assert result == FOUND
 
 
 def test_a_cheaper_run_is_clear() -> None:
     """A family at no cost too, such as one on a training plan."""
-    assert verdict(ran(1800), earlier=STEADY, on=market(storage_usd="0")) == CLEAR
-    result = verdict(ran(0, **NO_STORAGE), earlier=family(*["0"] * 5), on=market(storage_usd="0"))
+    assert verdict(ran(1800), earlier=STEADY, market=market(storage_usd="0")) == CLEAR
+    result = verdict(
+        ran(0, **NO_STORAGE), earlier=family(*["0"] * 5), market=market(storage_usd="0")
+    )
     assert result == CLEAR
 
 

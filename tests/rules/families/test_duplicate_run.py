@@ -8,7 +8,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, ran
-from tests.fakes.judging import answer, together, usd
+from tests.fakes.judging import answer, savings_of, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "duplicate-run"
@@ -126,7 +126,7 @@ def test_a_guess_leaves_the_dollars_to_what_own_runs_show() -> None:
     spot: dict[str, Any] = {"purchase": Purchase.SPOT, "billable_s": Decimal(1440)}
     others = [same(3, total_usd=Decimal(3)), *(same(day, **spot) for day in (4, 5))]
     earlier = [replace(run, instance_type="ml.g5.2xlarge") for run in others]
-    savings = together((RULE, "spot-not-used"), run, earlier=earlier)
+    savings = savings_of((RULE, "spot-not-used"), run, earlier=earlier)
     shares = {one.rule.name: usd(one.saving_usd) for one in savings.findings}
     assert shares == {"spot-not-used": "1.818000", RULE: "1.212000"}
     assert usd(savings.possible_usd) == "3.030000"

@@ -3,14 +3,13 @@
 from decimal import Decimal
 
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Metric
-from tests.fakes.jobs import phases, ran, series
+from tests.fakes.jobs import batch_job
 from tests.fakes.judging import answer
-from tests.fakes.rule_cases import finds, lines
+from tests.fakes.rule_cases import finds, one_host
 from tests.rules.families.test_cost_regression import NO_STORAGE, family
 
-BATCH = ran(7200, kind=JobKind.PROCESSING, phases=phases(("Processing", 7200)), **NO_STORAGE)
-FIRST_AFTER_3_MIN = lines(series(Metric.CPU, [None] * 3 + [90.0] * 117))
+BATCH = batch_job(JobKind.PROCESSING, 7200, **NO_STORAGE)
+FIRST_AFTER_3_MIN = one_host(cores=[None] * 3 + [0.9] * 117)
 
 
 def test_a_first_point_a_minute_and_half_as_late_again_is_a_change_of_the_data() -> None:

@@ -15,7 +15,7 @@ from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
 from sageaudit.structs import replace
 from tests.fakes.jobs import START, job, phases, ran, series, usage
 from tests.fakes.judging import answer, outcome, usd
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, lines
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, measured
 
 RULE = "metric-plateau"
 BUILT_IN = "683313688378.dkr.ecr.us-east-1.amazonaws.com"
@@ -112,7 +112,7 @@ def test_the_plateau_ends_where_the_idle_tail_begins() -> None:
     # 30 idle minutes at the end are another finding's: 39 of the 69 minutes are left.
     result = verdict(
         TWO_HOURS,
-        lines(
+        measured(
             curve(falls(40)),
             series(Metric.CPU, [400] * 90 + [0] * 30),
             series(Metric.GPU, [80] * 90 + [0] * 30),
@@ -135,7 +135,7 @@ def test_an_interruption_is_no_training() -> None:
             phases=phases(("Training", 3600), ("Interrupted", 3600), ("Training", 3600)),
             ended_at=START + timedelta(hours=3),
         ),
-        lines(curve([*falls(40, 60), *[None] * 60, *[falls(60)[40]] * 60])),
+        measured(curve([*falls(40, 60), *[None] * 60, *[falls(60)[40]] * 60])),
     )
     assert result == finds(evidence={"flat_s": 20 * 60 + 59 * 60})
 
@@ -151,11 +151,11 @@ def test_an_answer_without_phases_is_cut_in_its_run() -> None:
 
 def test_validation_is_preferred_and_the_last_gain_counts() -> None:
     # Training loss does not count beside it; of two validation metrics the later gain counts.
-    result = verdict(TWO_HOURS, lines(curve(falls(40)), curve(falls(120), "train:loss")))
+    result = verdict(TWO_HOURS, measured(curve(falls(40)), curve(falls(120), "train:loss")))
     assert result == finds(evidence={"metric": "validation:loss"})
     result = verdict(
         TWO_HOURS,
-        lines(
+        measured(
             curve(falls(40)),
             curve([0.5 + minute / 300 for minute in range(120)], "validation:accuracy"),
         ),
@@ -167,13 +167,13 @@ def test_the_policys_objective_stands_before_the_table() -> None:
     """Its direction too."""
     result = verdict(
         TWO_HOURS,
-        lines(curve(falls(40)), curve(range(120), "reward")),
+        measured(curve(falls(40)), curve(range(120), "reward")),
         policy=Policy(objectives={"reward": Direction.MAXIMIZE}),
     )
     assert result == CLEAR
     result = verdict(
         TWO_HOURS,
-        lines(curve([1.0] * 120, "reward")),
+        measured(curve([1.0] * 120, "reward")),
         policy=Policy(objectives={"reward": Direction.MAXIMIZE}),
     )
     assert result == finds(evidence={"metric": "reward"})
@@ -183,7 +183,7 @@ def test_the_tuning_jobs_objective_stands_before_all() -> None:
     """Of its children."""
     result = verdict(
         replace(TWO_HOURS, objective=Objective("odd", Direction.MAXIMIZE)),
-        lines(curve(falls(40)), curve(range(120), "odd")),
+        measured(curve(falls(40)), curve(range(120), "odd")),
     )
     assert result == CLEAR
 
@@ -191,7 +191,7 @@ def test_the_tuning_jobs_objective_stands_before_all() -> None:
 def test_nineteen_points_draw_no_curve() -> None:
     """20 do."""
     assert verdict(TWO_HOURS, reported(falls(5, 19))) == cannot_judge("too_few_points")
-    assert verdict(TWO_HOURS, lines(curve(falls(5, 20), period_s=360))) == FOUND
+    assert verdict(TWO_HOURS, measured(curve(falls(5, 20), period_s=360))) == FOUND
 
 
 def test_a_metric_of_unknown_direction_is_unknown() -> None:

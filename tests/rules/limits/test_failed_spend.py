@@ -15,9 +15,9 @@ from tests.fakes.rule_cases import (
     Measured,
     cannot_judge,
     does_not_apply,
-    even,
+    even_use,
     finds,
-    lines,
+    measured,
 )
 
 RULE = "failed-spend"
@@ -44,7 +44,7 @@ def out_of_memory(reason: str) -> Job:
 
 def hosts(*cores: list[float]) -> Any:
     """Busy cores of hosts without GPU, minute by minute."""
-    return lines(
+    return measured(
         *(
             series(Metric.CPU, [100 * one for one in line], host=f"train/algo-{number}")
             for number, line in enumerate(cores, 1)
@@ -55,7 +55,7 @@ def hosts(*cores: list[float]) -> Any:
 def on_gpu(gpu: list[float], cores: list[float]) -> Any:
     """GPU in percent and busy cores of one host, minute by minute."""
     percent = [100 * one for one in cores]
-    return lines(series(Metric.GPU, gpu), series(Metric.CPU, percent))
+    return measured(series(Metric.GPU, gpu), series(Metric.CPU, percent))
 
 
 SPIN = on_gpu([90.0] * 40 + [0.0] * 80, [3.0] * 40 + [1.01] * 80)
@@ -301,7 +301,7 @@ def test_several_gpus_have_only_their_mean() -> None:
     """CloudWatch has the sum of a host's GPUs."""
     result = verdict(
         ran(7200, "ml.g4dn.12xlarge", status="Failed", failure="CUDA out of memory"),
-        even(120, gpu_memory=60),
+        even_use(120, gpu_memory=60),
     )
     assert result == finds("…60% on average over 4 GPUs…")
 
@@ -313,7 +313,9 @@ def test_a_run_without_known_cost_is_still_said_to_be_lost() -> None:
 
 def test_a_full_gpu_is_named_with_its_last_use() -> None:
     # A larger GPU is the alternative that a setting has: of T4 and A10G the fake prices both.
-    result = verdict(out_of_memory("CUDA out of memory"), even(120, cpu=50, gpu=90, gpu_memory=96))
+    result = verdict(
+        out_of_memory("CUDA out of memory"), even_use(120, cpu=50, gpu=90, gpu_memory=96)
+    )
     assert result == finds(
         "The run failed after 2 h on 1 x ml.g4dn.xlarge (GPU out of memory: GPU memory "
         "was last recorded at 96%).",
@@ -325,7 +327,7 @@ def test_a_full_gpu_is_named_with_its_last_use() -> None:
 def test_a_full_host_is_named_and_gets_a_larger_type() -> None:
     """The next larger T4 host has twice as much."""
     result = verdict(
-        out_of_memory("AlgorithmError: , exit code: 137"), even(120, cpu=50, memory=97, gpu=90)
+        out_of_memory("AlgorithmError: , exit code: 137"), even_use(120, cpu=50, memory=97, gpu=90)
     )
     assert result == finds(
         "…(host out of memory: host memory was last recorded at 97%)…",
@@ -341,8 +343,8 @@ def test_a_larger_type_is_named_up_to_four_times_the_rate() -> None:
     for larger_usd, ways in (("2.944", [["ml.g4dn.2xlarge"]]), ("2.945", [])):
         result = verdict(
             out_of_memory("AlgorithmError: , exit code: 137"),
-            even(120, cpu=50, memory=97, gpu=90),
-            on=market(hourly_usd={"ml.g4dn.xlarge": "0.736", "ml.g4dn.2xlarge": larger_usd}),
+            even_use(120, cpu=50, memory=97, gpu=90),
+            market=market(hourly_usd={"ml.g4dn.xlarge": "0.736", "ml.g4dn.2xlarge": larger_usd}),
         )
         assert result == finds(ways=ways)
 
@@ -350,7 +352,7 @@ def test_a_larger_type_is_named_up_to_four_times_the_rate() -> None:
 def test_a_killed_process_is_no_proof_of_full_memory() -> None:
     """137 is SIGKILL."""
     result = verdict(
-        out_of_memory("AlgorithmError: , exit code: 137"), even(120, cpu=50, memory=40, gpu=90)
+        out_of_memory("AlgorithmError: , exit code: 137"), even_use(120, cpu=50, memory=40, gpu=90)
     )
     assert result == finds("…40%, which does not show that it ran out…")
 

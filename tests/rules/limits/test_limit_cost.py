@@ -2,7 +2,7 @@ from functools import partial
 
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
-from tests.fakes.planned import LATER, asked
+from tests.fakes.planned import LATER, request_answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "limit-cost"
@@ -10,7 +10,7 @@ RUN = "StoppingCondition.MaxRuntimeInSeconds"
 DEAR = {"ResourceConfig.InstanceType": "ml.g4dn.12xlarge", "ResourceConfig.VolumeSizeInGB": 30}
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
 def test_a_missing_limit_on_a_dear_type_is_found() -> None:

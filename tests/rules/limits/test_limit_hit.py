@@ -15,8 +15,8 @@ from sageaudit.domain.job.job import (
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.jobs import START, market, phases, ran, series
-from tests.fakes.judging import answer, together
-from tests.fakes.rule_cases import CLEAR, cannot_judge, does_not_apply, finds, lines
+from tests.fakes.judging import answer, savings_of
+from tests.fakes.rule_cases import CLEAR, cannot_judge, does_not_apply, finds, measured
 
 RULE = "limit-hit"
 MONTH_S, NINE_DAYS_S = 2_419_200, 777_600
@@ -37,7 +37,7 @@ def cut(**changes: Any) -> Job:
 def idle_after(minutes: int, period_s: int = 60) -> Any:
     """Two of four cores busy up to a minute of the hour, then none."""
     points = [200.0 if at * period_s < minutes * 60 else 4.0 for at in range(3600 // period_s)]
-    return lines(series(Metric.CPU, points, period_s=period_s))
+    return measured(series(Metric.CPU, points, period_s=period_s))
 
 
 def cut_after(seconds: int) -> Job:
@@ -54,7 +54,7 @@ def cut_after(seconds: int) -> Job:
 def idle_at_end(seconds: int, idle_s: int) -> Any:
     """Two of four cores busy, but for the last seconds."""
     points = [200.0 if at * 60 < seconds - idle_s else 4.0 for at in range(seconds // 60)]
-    return lines(series(Metric.CPU, points))
+    return measured(series(Metric.CPU, points))
 
 
 verdict = partial(answer, RULE)
@@ -284,7 +284,7 @@ def test_on_spot_the_wait_grows_with_the_run_one_that_is_long_enough_stays() -> 
 def test_the_loss_is_counted_once() -> None:
     """failed-spend is about the same dollars: it is marked, and gets none."""
     job = cut()
-    savings = together(("failed-spend", RULE), job)
+    savings = savings_of(("failed-spend", RULE), job)
     by_name = {one.rule.name: one for one in savings.findings}
     assert by_name["failed-spend"].subsumed_by == RULE
     assert by_name["failed-spend"].saving_usd == 0

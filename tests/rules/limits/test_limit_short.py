@@ -2,14 +2,14 @@ from decimal import Decimal
 from functools import partial
 
 from tests.fakes.families import earlier_run
-from tests.fakes.planned import asked
+from tests.fakes.planned import request_answer
 from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "limit-short"
 RUN = "StoppingCondition.MaxRuntimeInSeconds"
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
 def test_a_limit_below_one_of_the_last_runs_is_found() -> None:

@@ -1,7 +1,7 @@
 from functools import partial
 
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.planned import LATER, REQUESTED, asked, told
+from tests.fakes.planned import LATER, REQUESTED, request_answer, request_finding
 from tests.fakes.rule_cases import CLEAR, FOUND, does_not_apply, finds
 
 RULE = "request-conflict"
@@ -14,7 +14,7 @@ CONFIG = "HyperParameterTuningJobConfig"
 PARALLEL = f"{CONFIG}.ResourceLimits.MaxParallelTrainingJobs"
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
 def test_an_image_or_a_name_but_not_both() -> None:
@@ -110,7 +110,7 @@ def test_all_conflicts_are_told_at_once() -> None:
             }
         },
     }
-    finding = told(
+    finding = request_finding(
         RULE,
         {
             "ResourceConfig.InstanceType": None,

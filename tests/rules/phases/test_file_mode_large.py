@@ -1,6 +1,6 @@
 from functools import partial
 
-from tests.fakes.planned import LATER, asked
+from tests.fakes.planned import LATER, request_answer
 from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "file-mode-large"
@@ -8,7 +8,7 @@ FILE = {"AlgorithmSpecification.TrainingInputMode": "File"}
 SIZE = "ResourceConfig.VolumeSizeInGB"
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
 def test_file_mode_on_a_terabyte_is_found() -> None:

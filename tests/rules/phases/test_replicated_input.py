@@ -6,7 +6,7 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.structs import replace
 from tests.fakes.jobs import job, phases
-from tests.fakes.judging import answer, together
+from tests.fakes.judging import answer, savings_of
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "replicated-input"
@@ -119,6 +119,6 @@ def test_serverless_jobs_are_not_its_concern() -> None:
 
 def test_beside_download_dominates_nothing_is_counted_twice() -> None:
     """Both are about the same minutes: the possible dollars are those of the copy."""
-    savings = together(("download-dominates", RULE), loads(1200, 2400))
-    alone = together(("download-dominates",), loads(1200, 2400))
+    savings = savings_of(("download-dominates", RULE), loads(1200, 2400))
+    alone = savings_of(("download-dominates",), loads(1200, 2400))
     assert (savings.avoidable_usd, savings.possible_usd) == (0, alone.possible_usd)

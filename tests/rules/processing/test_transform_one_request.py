@@ -3,7 +3,7 @@ from functools import partial
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from tests.fakes.jobs import TYPES, FixedPrices, instance_type
-from tests.fakes.planned import asked
+from tests.fakes.planned import request_answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 
 RULE = "transform-one-request"
@@ -13,7 +13,7 @@ ON = Market({**TYPES, BIG.name: BIG}, FixedPrices())
 LARGE = {TYPE: "ml.m5.8xlarge"}
 
 
-verdict = partial(asked, RULE, on=ON)
+verdict = partial(request_answer, RULE, market=ON)
 
 
 def test_one_request_for_many_cores_is_found() -> None:

@@ -1,6 +1,6 @@
 from functools import partial
 
-from tests.fakes.planned import asked
+from tests.fakes.planned import request_answer
 from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "keep-alive-cost"
@@ -8,7 +8,7 @@ KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
 DEAR = {"ResourceConfig.InstanceType": "ml.g4dn.12xlarge"}
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
 def test_the_whole_period_is_priced() -> None:

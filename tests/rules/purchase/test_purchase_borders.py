@@ -7,7 +7,7 @@ import pytest
 from sageaudit.rules.purchase.warm_pool_model import best_keep_alive
 from tests.fakes.jobs import ran
 from tests.fakes.judging import answer
-from tests.fakes.planned import KMEANS, asked
+from tests.fakes.planned import KMEANS, request_answer
 from tests.fakes.rule_cases import CLEAR, finds
 
 SPOT = {"EnableManagedSpotTraining": True}
@@ -18,13 +18,13 @@ BUILT_IN = SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS}
 
 @pytest.mark.parametrize(("limit_s", "wait_s"), [(86_399, 172_798), (86_401, 172_801)])
 def test_a_spot_wait_is_as_long_as_the_run_and_a_day_at_most(limit_s: int, wait_s: int) -> None:
-    assert asked("spot-wait", SPOT | {RUN: limit_s}) == finds(fix=[(WAIT, None, wait_s)])
+    assert request_answer("spot-wait", SPOT | {RUN: limit_s}) == finds(fix=[(WAIT, None, wait_s)])
 
 
 def test_a_built_in_algorithm_without_checkpoints_waits_an_hour_and_no_second_more() -> None:
-    assert asked("spot-wait", BUILT_IN | {WAIT: 3600}) == CLEAR
+    assert request_answer("spot-wait", BUILT_IN | {WAIT: 3600}) == CLEAR
     longer = finds("…k-means…", fix=[(WAIT, 3601, 3600)])
-    assert asked("spot-wait", BUILT_IN | {WAIT: 3601}) == longer
+    assert request_answer("spot-wait", BUILT_IN | {WAIT: 3601}) == longer
 
 
 @pytest.mark.parametrize(("limit_s", "wait_s"), [(86_399, 172_798), (86_401, 172_801)])

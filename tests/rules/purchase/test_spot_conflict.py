@@ -1,7 +1,7 @@
 import pytest
 
 from sageaudit.domain.bill.finding import Clear
-from tests.fakes.planned import said, told
+from tests.fakes.planned import request_finding, request_outcome
 
 RULE = "spot-conflict"
 PLAN = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/p"
@@ -18,13 +18,13 @@ SPOT = {"EnableManagedSpotTraining": True}
 )
 def test_what_spot_does_not_take_is_found(path: str, value: object) -> None:
     """The fix removes it, or spot."""
-    finding = told(RULE, SPOT | {path: value})
+    finding = request_finding(RULE, SPOT | {path: value})
     assert [fix.path for fix in finding.found.fix] == [path]
     assert finding.found.alternatives[0][0].path == "EnableManagedSpotTraining"
 
 
 def test_without_spot_or_without_the_others_it_is_clear() -> None:
     """Each alone is fine, and so is a keep-alive of 0."""
-    assert said(RULE, SPOT) == Clear()
-    assert said(RULE, SPOT | {"ResourceConfig.KeepAlivePeriodInSeconds": 0}) == Clear()
-    assert said(RULE, {"ResourceConfig.KeepAlivePeriodInSeconds": 600}) == Clear()
+    assert request_outcome(RULE, SPOT) == Clear()
+    assert request_outcome(RULE, SPOT | {"ResourceConfig.KeepAlivePeriodInSeconds": 0}) == Clear()
+    assert request_outcome(RULE, {"ResourceConfig.KeepAlivePeriodInSeconds": 600}) == Clear()

@@ -1,6 +1,6 @@
 from functools import partial
 
-from tests.fakes.planned import KMEANS, LATER, asked
+from tests.fakes.planned import KMEANS, LATER, request_answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 
 RULE = "spot-wait"
@@ -8,7 +8,7 @@ SPOT = {"EnableManagedSpotTraining": True}
 WAIT, RUN = "StoppingCondition.MaxWaitTimeInSeconds", "StoppingCondition.MaxRuntimeInSeconds"
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
 def test_spot_without_a_wait_is_refused() -> None:

@@ -1,7 +1,7 @@
 from decimal import Decimal
 from functools import partial
 
-from tests.fakes.planned import asked
+from tests.fakes.planned import request_answer
 from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "volume-large"
@@ -9,7 +9,7 @@ DAY = {"StoppingCondition.MaxRuntimeInSeconds": 86_400}
 SIZE = "ResourceConfig.VolumeSizeInGB"
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
 def test_ten_dollars_are_not_worth_a_line() -> None:

@@ -4,7 +4,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.structs import replace
 from tests.fakes.jobs import TYPES, FixedPrices
-from tests.fakes.planned import asked
+from tests.fakes.planned import request_answer
 from tests.fakes.rule_cases import CLEAR, finds
 
 RULE = "volume-over-local"
@@ -13,7 +13,7 @@ ON = Market({**TYPES, SMALL.name: SMALL}, FixedPrices())
 TRAINING = {"ResourceConfig.InstanceType": SMALL.name}
 
 
-verdict = partial(asked, RULE, on=ON)
+verdict = partial(request_answer, RULE, market=ON)
 
 
 def test_as_much_as_there_is_is_clear() -> None:

@@ -10,10 +10,18 @@ from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.structs import replace
-from tests.fakes.batch_jobs import batch_job
-from tests.fakes.jobs import START, TYPES, FixedPrices, known, phases, ran, series, usage
-from tests.fakes.judging import answer, unknown
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later, lines
+from tests.fakes.jobs import START, TYPES, FixedPrices, batch_job, known, phases, ran, series, usage
+from tests.fakes.judging import answer, unknown_code
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    cannot_judge,
+    does_not_apply,
+    finds,
+    given_job,
+    hosts,
+    one_host,
+)
 
 RULE = "volume-oversized"
 COPIED = InputChannel("train", DataSource.S3, "File", "FullyReplicated")
@@ -32,7 +40,7 @@ def copies(volume_gb: int, download_s: int, train_s: int = 7200, **changes: Any)
     return ran(download_s + train_s, **plain | changes)
 
 
-@later
+@given_job
 def filled(on: Job, percent: float, minutes: int = 120) -> Any:
     """The volume's use, the same all the time."""
     begun = next(phase.started_at for phase in on.phases if phase.name != "Downloading")
@@ -129,7 +137,7 @@ def test_what_a_download_can_have_brought_is_not_always_known() -> None:
     result = verdict(
         copies(1000, 60),
         filled(2),
-        on=Market(
+        market=Market(
             {"ml.m5.xlarge": replace(TYPES["ml.m5.xlarge"], network_gbps=None)}, FixedPrices()
         ),
     )
@@ -137,7 +145,7 @@ def test_what_a_download_can_have_brought_is_not_always_known() -> None:
 
 
 def test_without_a_metric_it_is_not_known() -> None:
-    result = verdict(copies(1000, 60), lines(series(Metric.CPU, [200] * 120)))
+    result = verdict(copies(1000, 60), one_host(cores=[2.0] * 120))
     assert result == cannot_judge("metric_missing")
 
 
@@ -146,10 +154,9 @@ def test_what_the_code_fetches_itself_or_a_processing_job_copies_has_no_bound_si
         "how much data is on its volume…"
     )
     result = verdict(
-        ran(
+        batch_job(
+            JobKind.PROCESSING,
             3600,
-            kind=JobKind.PROCESSING,
-            phases=batch_job(JobKind.PROCESSING, 60).phases,
             volume_gb=400,
             channels=(InputChannel("in", DataSource.S3, None, None),),
         ),
@@ -195,10 +202,7 @@ def test_the_fullest_host_decides() -> None:
     """All hosts get the same size."""
     result = verdict(
         trains(400, groups=(InstanceGroup("ml.m5.xlarge", 2),)),
-        lines(
-            series(Metric.DISK, [1] * 120, host="train/algo-1"),
-            series(Metric.DISK, [1] * 119 + [50], host="train/algo-2"),
-        ),
+        hosts({"disk": [1] * 120}, {"disk": [1] * 119 + [50]}),
     )
     assert result == CLEAR
 
@@ -237,4 +241,4 @@ def test_what_is_not_known_of_the_volume_is_unknown(changes: dict[str, Any]) -> 
     of = usage(
         run, *(series(Metric.DISK, [10] * 120, host=f"train/algo-{n + 1}") for n in range(hosts))
     )
-    assert unknown(RULE, run, of) == "storage_unknown"
+    assert unknown_code(RULE, run, of) == "storage_unknown"

@@ -4,7 +4,7 @@ from functools import partial
 from sageaudit.domain.audit.trials import Trial
 from tests.fakes.families import trial
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
-from tests.fakes.tuning import asked, tuning_job
+from tests.fakes.tuning import tuning_answer, tuning_job
 
 RULE = "tuning-failed-trials"
 
@@ -18,7 +18,7 @@ def trials(completed: int, failed: int) -> list[Trial]:
     return [*good, *bad]
 
 
-verdict = partial(asked, RULE)
+verdict = partial(tuning_answer, RULE)
 
 
 def test_a_third_of_failed_trials_is_found() -> None:

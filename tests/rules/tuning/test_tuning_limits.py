@@ -3,7 +3,7 @@ from functools import partial
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.forecast import Cost, RunLimit
-from tests.fakes.planned import LATER, asked
+from tests.fakes.planned import LATER, request_answer
 from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "tuning-limits"
@@ -16,7 +16,7 @@ def trial(usd: int) -> Cost:
     return Cost(RunLimit(Decimal(3600)), Decimal(usd), hourly_usd=Decimal(1))
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
 def test_all_trials_together_are_priced() -> None:

@@ -4,7 +4,7 @@ from functools import partial
 from sageaudit.domain.audit.trials import Trial
 from tests.fakes.families import trial
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
-from tests.fakes.tuning import asked, tuning_job
+from tests.fakes.tuning import tuning_answer, tuning_job
 
 RULE = "tuning-no-early-stop"
 TEN = [trial(number, "0.9") for number in range(1, 11)]
@@ -15,7 +15,7 @@ def minutes(count: int, each: int) -> list[Trial]:
     return [trial(n, "0.9", elapsed_s=Decimal(60 * each)) for n in range(count)]
 
 
-verdict = partial(asked, RULE)
+verdict = partial(tuning_answer, RULE)
 
 
 def test_ten_long_trials_without_early_stopping_are_found() -> None:

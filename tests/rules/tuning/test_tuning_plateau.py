@@ -6,7 +6,7 @@ from sageaudit.domain.job.parts import Direction, Objective
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.families import trial
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
-from tests.fakes.tuning import AUC, asked, tuning_job
+from tests.fakes.tuning import AUC, tuning_answer, tuning_job
 
 RULE = "tuning-plateau"
 CONFIG = "HyperParameterTuningJobConfig"
@@ -22,7 +22,7 @@ BEST_SECOND = search("0.70", "0.90", *["0.89"] * 10)
 """Ten trials after the second, which was the best."""
 
 
-verdict = partial(asked, RULE)
+verdict = partial(tuning_answer, RULE)
 
 
 def test_ten_trials_after_the_best_are_found() -> None:

@@ -6,7 +6,7 @@ from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.finding import Clear
 from tests.fakes.families import trial
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
-from tests.fakes.tuning import asked, found_in, judged, tuning_job
+from tests.fakes.tuning import tuning_answer, tuning_found, tuning_job, tuning_outcome
 
 RULE = "tuning-strategy"
 CONFIG = "HyperParameterTuningJobConfig"
@@ -17,7 +17,7 @@ def ran(count: int) -> list[Trial]:
     return [trial(number, "0.9") for number in range(count)]
 
 
-verdict = partial(asked, RULE)
+verdict = partial(tuning_answer, RULE)
 
 
 def test_random_search_in_few_rounds_is_what_it_is_for() -> None:
@@ -108,10 +108,10 @@ def test_a_large_grid_is_found() -> None:
 )
 def test_the_advised_tuning_job_gets_no_advice(strategy: str, trials: int, parallel: int) -> None:
     """Bayesian with at most a tenth in parallel."""
-    what = found_in(RULE, ran(trials), tuning_job(strategy=strategy, max_parallel=parallel))
+    what = tuning_found(RULE, ran(trials), tuning_job(strategy=strategy, max_parallel=parallel))
     new = {p.path.rpartition(".")[2]: p.new for p in what.fix}
     advised = tuning_job(
         strategy=new.get("Strategy", strategy),
         max_parallel=new.get("MaxParallelTrainingJobs", parallel),
     )
-    assert judged(RULE, ran(trials), advised) == Clear()
+    assert tuning_outcome(RULE, ran(trials), advised) == Clear()

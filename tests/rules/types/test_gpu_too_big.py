@@ -6,9 +6,9 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
-from tests.fakes.jobs import FixedPrices, even_use, ran, series, usage
-from tests.fakes.judging import answer, found, together
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later
+from tests.fakes.jobs import FixedPrices, flat, ran, series, usage
+from tests.fakes.judging import answer, expect_found, savings_of
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, given_job
 
 RULE = "gpu-too-big"
 USD = {
@@ -34,14 +34,14 @@ def hours(instance: str = "ml.p3.2xlarge", instances: int = 1, **changes: Any) -
     return ran(7200, instance, instances, volume_gb=0, **changes)
 
 
-@later
+@given_job
 def used(run: Job, minutes: int = 120, **percent: float) -> Measurements:
     """Even use over so many minutes, in percent of all there is."""
     hosts = run.instance_count or 1
-    return even_use(run, (minutes, 60), hosts, QUIET | percent, packaged.types())
+    return flat(run, minutes, hosts, types=packaged.types(), **QUIET | percent)
 
 
-@later
+@given_job
 def hourly(run: Job) -> Measurements:
     """Ten points of an hour."""
     of = ((Metric.CPU, 240), (Metric.MEMORY, 20), (Metric.GPU, 10), (Metric.GPU_MEMORY, 30))
@@ -49,13 +49,13 @@ def hourly(run: Job) -> Measurements:
     return usage(run, *raw, types=packaged.types())
 
 
-verdict = partial(answer, RULE, on=on())
+verdict = partial(answer, RULE, market=on())
 
 
 def test_a_small_run_on_a_v100_fits_an_a10g() -> None:
     """1.6 times as long at most: at 10% busy 1.06 times."""
     # 2 h x 3.825 - 2 h x 1.515 x 1.06, and 2 h x (3.825 - 1.515)
-    assert verdict(hours(), used(), on=on("ml.g4dn.2xlarge")) == finds(
+    assert verdict(hours(), used(), market=on("ml.g4dn.2xlarge")) == finds(
         "2 h on 1 x ml.p3.2xlarge used 10% of the GPU and 4.8 GiB of its memory: "
         "ml.g5.2xlarge has enough.",
         usd="4.438200",
@@ -102,7 +102,7 @@ def test_a_g_type_on_which_it_may_take_more_than_twice_as_long_is_none() -> None
 
 def test_several_gpus_on_nvlink_are_not_moved_to_pcie() -> None:
     """Nor several instances to another GPU."""
-    assert verdict(hours("ml.p3.8xlarge"), used(), on=on("ml.p3.2xlarge")) == CLEAR
+    assert verdict(hours("ml.p3.8xlarge"), used(), market=on("ml.p3.2xlarge")) == CLEAR
     assert verdict(hours("ml.p3.2xlarge", 2), used()) == CLEAR
 
 
@@ -111,7 +111,7 @@ def test_a_smaller_type_with_the_same_gpu_is_left_to_another_rule() -> None:
     result = verdict(
         hours("ml.p3.8xlarge"),
         used(gpu=5, gpu_memory=5, cpu=5, memory=5),
-        on=Market(
+        market=Market(
             packaged.types(),
             FixedPrices(
                 hourly_usd={
@@ -127,7 +127,7 @@ def test_a_smaller_type_with_the_same_gpu_is_left_to_another_rule() -> None:
         "gpu-underused",
         hours("ml.p3.8xlarge"),
         used(gpu=5, gpu_memory=5, cpu=5, memory=5),
-        on=Market(
+        market=Market(
             packaged.types(),
             FixedPrices(
                 hourly_usd={
@@ -167,7 +167,9 @@ def test_without_a_region_nothing_is_replayed() -> None:
 
 def test_points_that_hide_peaks_make_it_unknown() -> None:
     # An hour each, as after 63 days: 61 GiB of memory may all be needed, and not only 32.
-    result = verdict(ran(36_000, "ml.p3.2xlarge", volume_gb=0), hourly(), on=on("ml.g5.4xlarge"))
+    result = verdict(
+        ran(36_000, "ml.p3.2xlarge", volume_gb=0), hourly(), market=on("ml.g5.4xlarge")
+    )
     assert result == cannot_judge("not_recorded")
     result = verdict(ran(36_000, "ml.p3.2xlarge", volume_gb=0), hourly())
     assert result == finds(fix=["ml.g5.4xlarge"])
@@ -196,17 +198,17 @@ def test_bf16_and_flash_attention_stay_off_old_gpus() -> None:
             hourly_usd={"ml.p5.4xlarge": "7.91", "ml.g4dn.4xlarge": "0.5", "ml.g5.4xlarge": "2"}
         ),
     )
-    plain = found(RULE, run, used(**little), on=market)
+    plain = expect_found(RULE, run, used(**little), market=market)
     assert [fix.new for fix in plain.fix] == ["ml.g4dn.4xlarge"]
     for hints in (Hints(flash_attention=True), Hints(mixed_precision=True)):
         signed = hours("ml.p5.4xlarge", hints=hints)
-        what = found(RULE, signed, used(**little), on=market)
+        what = expect_found(RULE, signed, used(**little), market=market)
         assert [fix.new for fix in what.fix] == ["ml.g5.4xlarge"]
 
 
 def test_it_tells_the_story_of_gpu_underused() -> None:
     """Both are found; only this one has dollars."""
-    savings = together((RULE, "gpu-underused"), hours(), used(), on=on())
+    savings = savings_of((RULE, "gpu-underused"), hours(), used(), market=on())
     by_name = {finding.rule.name: finding for finding in savings.findings}
     assert by_name["gpu-underused"].subsumed_by == RULE
     assert savings.avoidable_usd == by_name[RULE].saving_usd

@@ -11,10 +11,18 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
-from tests.fakes.jobs import START, FixedPrices, even_use, ran, series, usage
-from tests.fakes.judging import answer, found, outcome
+from tests.fakes.jobs import START, FixedPrices, flat, ran, series, usage
+from tests.fakes.judging import answer, expect_found, outcome
 from tests.fakes.packaged_prices import packaged_market
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later, lines
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    cannot_judge,
+    does_not_apply,
+    finds,
+    given_job,
+    measured,
+)
 
 RULE = "old-generation"
 USD = {
@@ -47,14 +55,14 @@ def hour(instance: str, instances: int = 1, **changes: Any) -> Job:
     return ran(3600, instance, instances, volume_gb=0, **changes)
 
 
-@later
+@given_job
 def used(run: Job, gpu: float = 40, memory: float = 20) -> Measurements:
     """Even use, in percent of all there is; CPU and GPU memory at a quarter."""
     of = {"cpu": 25, "memory": memory, "gpu": gpu, "gpu_memory": 25}
-    return even_use(run, (60, 60), run.instance_count or 1, of, packaged.types())
+    return flat(run, 60, run.instance_count or 1, types=packaged.types(), **of)
 
 
-verdict = partial(answer, RULE, on=on())
+verdict = partial(answer, RULE, market=on())
 
 
 def test_a_cpu_type_is_moved_to_its_successor() -> None:
@@ -93,7 +101,7 @@ def test_without_both_prices_there_is_no_figure() -> None:
     """Neither today's nor the successor's may be guessed."""
     result = verdict(
         hour("ml.m4.xlarge"),
-        on=Market(
+        market=Market(
             packaged.types(),
             FixedPrices(
                 hourly_usd={
@@ -107,7 +115,7 @@ def test_without_both_prices_there_is_no_figure() -> None:
     assert result == finds(usd=None, caution="…no price of ml.m4.xlarge is known…")
     result = verdict(
         hour("ml.m4.xlarge"),
-        on=Market(
+        market=Market(
             packaged.types(),
             FixedPrices(
                 hourly_usd={
@@ -156,7 +164,7 @@ def test_several_gpu_instances_that_may_exchange_data_stay_where_they_are() -> N
 
 def test_what_a_gpu_run_used_must_be_known() -> None:
     # Without metrics no type is advised; the cheaper one is mentioned.
-    result = verdict(hour("ml.p3.2xlarge"), lines(types=packaged.types()))
+    result = verdict(hour("ml.p3.2xlarge"), measured(types=packaged.types()))
     assert result == finds(
         fix=[],
         builder="advice",
@@ -228,8 +236,10 @@ def test_signs_of_16_bits_on_a_v100_are_no_veto() -> None:
 
 
 def test_a_cheaper_successor_is_taken_and_one_at_the_same_price_is_not_it_is_named() -> None:
-    assert verdict(hour("ml.m4.xlarge"), on=on(m5_xlarge="0.239")) == finds(fix=["ml.m5.xlarge"])
-    result = verdict(hour("ml.m4.xlarge"), on=on(m5_xlarge="0.24"))
+    assert verdict(hour("ml.m4.xlarge"), market=on(m5_xlarge="0.239")) == finds(
+        fix=["ml.m5.xlarge"]
+    )
+    result = verdict(hour("ml.m4.xlarge"), market=on(m5_xlarge="0.24"))
     assert result == finds(
         "It ran on 1 x ml.m4.xlarge, an old generation.",
         fix=[],
@@ -245,9 +255,9 @@ def test_every_advised_type_is_clear_itself() -> None:
     """At the packaged prices, on every legacy CPU type."""
     legacy = [kind for kind in packaged.types().values() if kind.legacy and not kind.gpus]
     for kind in legacy:
-        what = found(RULE, hour(kind.name), on=packaged_market())
+        what = expect_found(RULE, hour(kind.name), market=packaged_market())
         for fix in what.fix:
-            assert outcome(RULE, hour(str(fix.new)), on=packaged_market()) == Clear()
+            assert outcome(RULE, hour(str(fix.new)), market=packaged_market()) == Clear()
     assert len(legacy) == 9
 
 
@@ -264,7 +274,7 @@ def test_a_successor_that_the_job_cannot_use_is_passed_over(other: dict[str, Any
     if other is not None:
         kinds["ml.odd.xlarge"] = replace(good, name="ml.odd.xlarge", **other)
     cheap = Market(kinds, FixedPrices(hourly_usd={**USD, "ml.odd.xlarge": "0.1"}))
-    finding = found(RULE, hour("ml.m4.xlarge"), on=cheap)
+    finding = expect_found(RULE, hour("ml.m4.xlarge"), market=cheap)
     assert [fix.new for fix in finding.fix] == ["ml.m5.xlarge"]
 
 
@@ -273,7 +283,7 @@ def test_a_run_too_short_to_size_says_what_its_gpu_did() -> None:
     run = ran(480, "ml.p3.2xlarge", 1, volume_gb=0)
     raw = [series(Metric.GPU, [2] * 8), series(Metric.CPU, [200] * 8)]
     short = usage(run, *raw, types=packaged.types())
-    what = found(RULE, run, short, on=on(g5_4xlarge="2.03"))
+    what = expect_found(RULE, run, short, market=on(g5_4xlarge="2.03"))
     assert [fix.new for fix in what.fix] == ["ml.g5.4xlarge"]
     caution = what.caution or ""
     assert "how busy it was is not known, so it is counted as always busy" in caution

@@ -33,7 +33,7 @@ verdict = partial(answer, RULE)
 
 def test_a_long_run_is_worth_a_trial() -> None:
     """24.73 / 7.09 = 3.49; both parameters change together."""
-    assert verdict(long(), on=MARKET) == finds(
+    assert verdict(long(), market=MARKET) == finds(
         "6 h of deep learning on 1 x ml.g5.12xlarge: worth a trial on ml.trn1.32xlarge, "
         "which costs less if it is over 3.49 times as fast.",
         fix=[
@@ -49,25 +49,25 @@ def test_a_long_run_is_worth_a_trial() -> None:
 
 def test_it_has_no_dollars() -> None:
     """A trial, in no sum."""
-    assert verdict(long(), on=MARKET) == finds(
+    assert verdict(long(), market=MARKET) == finds(
         usd=None, span=None, builder="possible", caution="How fast …"
     )
 
 
 def test_exactly_four_hours_are_long() -> None:
     """One second less is not."""
-    assert verdict(long(14_400), on=MARKET) == FOUND
-    assert verdict(long(14_399), on=MARKET) == CLEAR
+    assert verdict(long(14_400), market=MARKET) == FOUND
+    assert verdict(long(14_399), market=MARKET) == CLEAR
 
 
 def test_one_gpu_goes_to_one_chip() -> None:
     """Several go to the sixteen that belong together."""
-    assert verdict(long(instance="ml.g5.2xlarge"), on=MARKET) == finds(
+    assert verdict(long(instance="ml.g5.2xlarge"), market=MARKET) == finds(
         fix=["ml.trn1.2xlarge", NEURON]
     )
-    result = verdict(long(instance="ml.g5.12xlarge"), on=MARKET)
+    result = verdict(long(instance="ml.g5.12xlarge"), market=MARKET)
     assert result == finds(fix=["ml.trn1.32xlarge", NEURON])
-    result = verdict(long(instance="ml.p4d.24xlarge"), on=MARKET)
+    result = verdict(long(instance="ml.p4d.24xlarge"), market=MARKET)
     assert result == finds(fix=["ml.trn1.32xlarge", NEURON])
 
 
@@ -94,7 +94,7 @@ def test_without_a_price_it_does_not_know() -> None:
     """Trainium is not sold in every region."""
     result = verdict(
         long(),
-        on=Market(
+        market=Market(
             packaged.types(),
             FixedPrices(hourly_usd={name: usd for name, usd in USD.items() if "trn1" not in name}),
         ),
@@ -104,15 +104,15 @@ def test_without_a_price_it_does_not_know() -> None:
 
 def test_without_times_or_type_it_does_not_know() -> None:
     # A completed job whose answer has no times, a type of tomorrow.
-    result = verdict(long(started_at=None, ended_at=None, training_s=None), on=MARKET)
+    result = verdict(long(started_at=None, ended_at=None, training_s=None), market=MARKET)
     assert result == cannot_judge("times_missing")
-    result = verdict(long(groups=(InstanceGroup("ml.g5.96xlarge", 1),)), on=MARKET)
+    result = verdict(long(groups=(InstanceGroup("ml.g5.96xlarge", 1),)), market=MARKET)
     assert result == cannot_judge("type_unknown")
 
 
 def test_hugging_face_has_its_own_container() -> None:
     """Of the same name, for Neuron."""
-    result = verdict(long(image=f"{REGISTRY}/huggingface-pytorch-training:2.1"), on=MARKET)
+    result = verdict(long(image=f"{REGISTRY}/huggingface-pytorch-training:2.1"), market=MARKET)
     assert result == finds(
         fix=["ml.trn1.32xlarge", f"{REGISTRY}/huggingface-pytorch-training-neuronx:<tag>"]
     )

@@ -6,14 +6,23 @@ from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
 from tests.fakes.jobs import flat, phases, ran, series, usage
 from tests.fakes.judging import answer
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, even, finds, later, lines
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    cannot_judge,
+    even_use,
+    finds,
+    given_job,
+    hosts,
+    measured,
+)
 
 RULE = "cpu-bottleneck"
 ONE = ran(3600, "ml.g4dn.xlarge")
 FOUR = ran(3600, "ml.g4dn.12xlarge")
 
 
-@later
+@given_job
 def minutes(run: Job, *spells: tuple[int, float, float]) -> Measurements:
     """So many minutes of CPU and GPU, in percent of one GPU and 4 vCPUs."""
     cpu = [4 * percent for count, percent, _ in spells for _ in range(count)]
@@ -71,10 +80,7 @@ def test_points_of_different_minutes_say_nothing() -> None:
     """CPU of one host, GPU of the other."""
     result = verdict(
         ONE,
-        lines(
-            series(Metric.CPU, [400] * 60),
-            series(Metric.GPU, [0] * 30 + [1] * 30, host="train/algo-2"),
-        ),
+        hosts({"cores": [4.0] * 60}, {"gpu": [0] * 30 + [1] * 30}),
     )
     assert result == cannot_judge("points_apart")
 
@@ -83,7 +89,7 @@ def test_every_host_counts_alike() -> None:
     """One of two hosts waits all the time: half of all minutes."""
     result = verdict(
         ran(3600, "ml.g4dn.xlarge", 2),
-        lines(
+        measured(
             *[series(Metric.CPU, [380] * 60), series(Metric.GPU, [3] * 60)],
             *[
                 series(Metric.CPU, [100] * 60, host="train/algo-2"),
@@ -94,7 +100,7 @@ def test_every_host_counts_alike() -> None:
     assert result == FOUND
     result = verdict(
         ran(3600, "ml.g4dn.xlarge", 2),
-        lines(
+        measured(
             *[series(Metric.CPU, [380] * 60), series(Metric.GPU, [3] * 60)],
             *[
                 series(Metric.CPU, [100] * 60, host="train/algo-2"),
@@ -105,7 +111,7 @@ def test_every_host_counts_alike() -> None:
     assert result == FOUND
     result = verdict(
         replace(ran(3600, "ml.g4dn.xlarge", 2), groups=(InstanceGroup("ml.g4dn.xlarge", 3),)),
-        lines(
+        measured(
             *[series(Metric.CPU, [380] * 60), series(Metric.GPU, [3] * 60)],
             *[
                 series(metric, [value] * 60, host=f"train/algo-{n}")
@@ -127,8 +133,8 @@ def test_the_next_size_with_more_vcpus_for_its_gpu_is_the_other_way() -> None:
 
 def test_the_largest_size_has_no_larger_one() -> None:
     # Of a T4 alone: 16 vCPUs; a training plan is prepaid for its type.
-    assert verdict(ran(3600, "ml.g4dn.4xlarge"), even(60, cpu=98, gpu=4)) == finds(ways=[])
-    result = verdict(replace(ONE, purchase=Purchase.TRAINING_PLAN), even(60, cpu=98, gpu=4))
+    assert verdict(ran(3600, "ml.g4dn.4xlarge"), even_use(60, cpu=98, gpu=4)) == finds(ways=[])
+    result = verdict(replace(ONE, purchase=Purchase.TRAINING_PLAN), even_use(60, cpu=98, gpu=4))
     assert result == finds(ways=[])
 
 
@@ -137,7 +143,7 @@ def test_the_larger_size_is_not_turned_back() -> None:
     result = answer(
         "gpu-underused",
         ran(3600, "ml.g4dn.2xlarge"),
-        even(60, cpu=49, memory=20, gpu=30, gpu_memory=80),
+        even_use(60, cpu=49, memory=20, gpu=30, gpu_memory=80),
     )
     assert result == finds(fix=[])
 
@@ -162,7 +168,7 @@ def test_a_fitting_count_of_workers_is_left_alone() -> None:
 
 def test_each_process_of_a_distributed_run_has_workers_of_its_own() -> None:
     # 4 workers for each of 4 GPUs are a third of 48 vCPUs: 12 each.
-    result = verdict(workers(4, FOUR, distribution="ddp"), even(60, cpu=98, gpu=4))
+    result = verdict(workers(4, FOUR, distribution="ddp"), even_use(60, cpu=98, gpu=4))
     assert result == finds(fix=[("…", "4", "12")])
     result = verdict(workers(12, FOUR, distribution="ddp"), flat(FOUR, 60, cpu=98, gpu=4))
     assert result == finds(fix=[])
@@ -213,21 +219,21 @@ def test_fewer_workers_than_70_percent_of_8_vcpus_are_few() -> None:
     """Fewer workers than 70% of 8 vCPUs are few, more than 200% are many."""
     result = verdict(
         replace(ran(3600, "ml.g4dn.2xlarge"), hints=Hints(loader_workers=5)),
-        even(60, cpu=98, gpu=4),
+        even_use(60, cpu=98, gpu=4),
     )
     assert result == finds(fix=["8"])
     result = verdict(
         replace(ran(3600, "ml.g4dn.2xlarge"), hints=Hints(loader_workers=6)),
-        even(60, cpu=98, gpu=4),
+        even_use(60, cpu=98, gpu=4),
     )
     assert result == finds(fix=[])
     result = verdict(
         replace(ran(3600, "ml.g4dn.2xlarge"), hints=Hints(loader_workers=16)),
-        even(60, cpu=98, gpu=4),
+        even_use(60, cpu=98, gpu=4),
     )
     assert result == finds(fix=[])
     result = verdict(
         replace(ran(3600, "ml.g4dn.2xlarge"), hints=Hints(loader_workers=17)),
-        even(60, cpu=98, gpu=4),
+        even_use(60, cpu=98, gpu=4),
     )
     assert result == finds(fix=["8", "1"])

@@ -5,7 +5,7 @@ from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
 from tests.fakes.jobs import ran, series, usage
 from tests.fakes.judging import answer
-from tests.fakes.rule_cases import CLEAR, FOUND, finds, lines
+from tests.fakes.rule_cases import CLEAR, FOUND, finds, measured
 
 RULE = "gpu-starved"
 ONE = ran(3600, "ml.g4dn.xlarge")
@@ -84,7 +84,7 @@ def test_only_the_cpu_of_the_waiting_minutes_counts() -> None:
     # At its limit while the GPU works, and nearly idle while it waits.
     result = verdict(
         ONE,
-        lines(
+        measured(
             series(Metric.GPU, SWINGS),
             series(Metric.CPU, [4 * (99.0 if percent > 10 else 10.0) for percent in SWINGS]),
         ),
@@ -96,7 +96,7 @@ def test_a_host_without_cpu_points_in_those_minutes_is_not_blamed() -> None:
     """It may wait for its CPU."""
     result = verdict(
         ONE,
-        lines(
+        measured(
             series(Metric.GPU, [*[90.0] * 11, *[2.0] * 4] * 4),
             series(
                 Metric.CPU,
@@ -125,7 +125,7 @@ def test_the_host_that_waits_longest_speaks() -> None:
     """One of two hosts waits."""
     result = verdict(
         ran(3600, "ml.g4dn.xlarge", 2),
-        lines(
+        measured(
             *[series(Metric.CPU, [100] * 60, host=f"train/algo-{n}") for n in (1, 2)],
             series(Metric.GPU, [90] * 60),
             series(Metric.GPU, SWINGS, host="train/algo-2"),

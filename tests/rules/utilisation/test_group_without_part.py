@@ -4,9 +4,9 @@ from typing import Any
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
-from tests.fakes.jobs import Points, phases, ran, series
+from tests.fakes.jobs import Points, batch_job, ran, series
 from tests.fakes.judging import answer
-from tests.fakes.rule_cases import CLEAR, cannot_judge, does_not_apply, finds, lines
+from tests.fakes.rule_cases import CLEAR, cannot_judge, does_not_apply, finds, measured
 
 RULE = "group-without-part"
 GPUS, CPUS = "ml.g4dn.2xlarge", "ml.m5.xlarge"
@@ -23,13 +23,13 @@ def hosts(*of: tuple[float | None, float], minutes: int = 60, period_s: int = 60
         raw.append(series(Metric.CPU, [100 * cores] * points, host=host, period_s=period_s))
         if gpu is not None:
             raw.append(series(Metric.GPU, [gpu] * points, host=host, period_s=period_s))
-    return lines(*raw)
+    return measured(*raw)
 
 
 def started(cores: Points) -> Any:
     """One host trains; two others use so many cores, minute by minute."""
     percent = [None if value is None else 100 * value for value in cores]
-    return lines(
+    return measured(
         series(Metric.CPU, [300.0] * 60),
         series(Metric.GPU, [90.0] * 60),
         series(Metric.CPU, percent, host="train/algo-2"),
@@ -140,7 +140,7 @@ def test_a_host_or_a_series_that_is_missing_could_be_of_either_type() -> None:
     assert result == cannot_judge(
         "hosts_unmapped: …0 hosts have points of GPUUtilization, and 1 are…"
     )
-    assert verdict(RUN, lines()) == cannot_judge("metric_missing: no points")
+    assert verdict(RUN, measured()) == cannot_judge("metric_missing: no points")
 
 
 def test_points_that_are_too_few_or_too_coarse_say_nothing() -> None:
@@ -166,7 +166,7 @@ def test_jobs_of_one_type_and_those_without_a_bill_are_not_its_concern() -> None
     )
     assert result == does_not_apply("…one type…")
     result = verdict(
-        ran(3600, groups=MIXED, kind=JobKind.PROCESSING, phases=phases(("Processing", 3600))),
+        batch_job(JobKind.PROCESSING, 3600, groups=MIXED),
         hosts(),
     )
     assert result == does_not_apply("not for processing jobs")

@@ -4,9 +4,17 @@ from sageaudit.domain.bill.finding import Found
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import Points, phases, ran, series, usage
+from tests.fakes.jobs import Points, batch_job, ran, series, usage
 from tests.fakes.judging import answer, outcome
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later, lines
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    cannot_judge,
+    does_not_apply,
+    finds,
+    given_job,
+    one_host,
+)
 
 RULE = "idle-middle"
 ONE = ran(7200, "ml.g4dn.2xlarge")
@@ -26,7 +34,7 @@ def beat(works: list[int], waits: list[int], cores: float = 1.0) -> tuple[list[f
     return gpu, busy
 
 
-@later
+@given_job
 def on(run: Job, *hosts: tuple[Points, Points]) -> Measurements:
     """GPU in percent and busy cores of each host, minute by minute."""
     raw = []
@@ -209,24 +217,12 @@ def test_a_prepaid_run_has_no_dollars_to_save() -> None:
 def test_processing_and_transform_jobs_are_judged_too() -> None:
     """Their one phase is cut."""
     result = verdict(
-        ran(
-            7200,
-            "ml.g4dn.2xlarge",
-            kind=JobKind.PROCESSING,
-            phases=phases(("Processing", 7200)),
-            billable_s=None,
-        ),
+        batch_job(JobKind.PROCESSING, 7200, "ml.g4dn.2xlarge"),
         on(wait(60, 1.0)),
     )
     assert result == finds(alone="0.940000")
     result = verdict(
-        ran(
-            7200,
-            "ml.g4dn.2xlarge",
-            kind=JobKind.TRANSFORM,
-            phases=phases(("Transform", 7200)),
-            billable_s=None,
-        ),
+        batch_job(JobKind.TRANSFORM, 7200, "ml.g4dn.2xlarge"),
         on(wait(60, 1.0)),
     )
     assert result == finds(alone="0.940000")
@@ -241,7 +237,7 @@ def test_hosts_that_slept_are_measured() -> None:
 
 def test_who_cannot_be_judged_is_not() -> None:
     """No GPU; no points of one host."""
-    assert verdict(ran(7200), lines(series(Metric.CPU, [100] * 120))) == does_not_apply("…")
+    assert verdict(ran(7200), one_host(cores=[1.0] * 120)) == does_not_apply("…")
     assert verdict(TWO, on(wait(60, 1.0))) == cannot_judge("hosts_missing")
 
 

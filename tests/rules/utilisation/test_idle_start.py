@@ -8,14 +8,20 @@ from sageaudit.domain.bill.change import CutPhase
 from sageaudit.domain.bill.finding import Found
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes import trainium
-from tests.fakes.jobs import Points, phases, ran, series, usage
+from tests.fakes.jobs import TRAINIUM, FixedPrices, Points, batch_job, ran, series, usage
 from tests.fakes.judging import answer, outcome
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, even, finds, later, lines
-from tests.fakes.trainium import MARKET, TRAINIUM
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    cannot_judge,
+    even_use,
+    finds,
+    hosts,
+    one_host,
+)
 
-cpu_alone = later(trainium.cpu_alone)
 RULE = "idle-start"
 CPU_JOB = ran(7200, "ml.m5.4xlarge")
 GPU_JOB = ran(7200, "ml.g4dn.2xlarge")
@@ -54,7 +60,7 @@ def test_a_job_on_a_cpu_type_is_not_advised_to_move_to_one() -> None:
     # A processing job and a training job with channels: what to do is to find what it waits for.
     for run in (
         ran(7200, "ml.m5.4xlarge"),
-        ran(7200, "ml.m5.4xlarge", kind=JobKind.PROCESSING, phases=phases(("Processing", 7200))),
+        batch_job(JobKind.PROCESSING, 7200, "ml.m5.4xlarge"),
     ):
         result = verdict(run, on_cpu([0.05] * 24 + [9.0] * 96, run))
         assert result == finds(
@@ -229,10 +235,7 @@ def test_one_busy_host_is_no_idle_start() -> None:
     """Every host must be known to be idle."""
     result = verdict(
         ran(7200, "ml.m5.4xlarge", 2),
-        lines(
-            series(Metric.CPU, [0] * 30 + [900] * 90),
-            series(Metric.CPU, [900] * 120, host="train/algo-2"),
-        ),
+        hosts({"cores": [0.0] * 30 + [9.0] * 90}, {"cores": [9.0] * 120}),
     )
     assert result == CLEAR
 
@@ -240,42 +243,18 @@ def test_one_busy_host_is_no_idle_start() -> None:
 def test_other_kinds_lose_their_own_phase() -> None:
     """12 of 60 minutes at $0.92, and of the volume."""
     result = verdict(
-        ran(
-            3600,
-            "ml.m5.4xlarge",
-            kind=JobKind.PROCESSING,
-            phases=phases(("Processing", 3600)),
-            volume_gb=None,
-        ),
+        batch_job(JobKind.PROCESSING, 3600, "ml.m5.4xlarge", volume_gb=None),
         on_cpu(
             [0] * 12 + [9.0] * 48,
-            ran(
-                3600,
-                "ml.m5.4xlarge",
-                kind=JobKind.PROCESSING,
-                phases=phases(("Processing", 3600)),
-                volume_gb=None,
-            ),
+            batch_job(JobKind.PROCESSING, 3600, "ml.m5.4xlarge", volume_gb=None),
         ),
     )
     assert result == finds(alone="0.184000")
     result = verdict(
-        ran(
-            3600,
-            "ml.m5.4xlarge",
-            kind=JobKind.TRANSFORM,
-            phases=phases(("Transform", 3600)),
-            volume_gb=None,
-        ),
+        batch_job(JobKind.TRANSFORM, 3600, "ml.m5.4xlarge", volume_gb=None),
         on_cpu(
             [0] * 12 + [9.0] * 48,
-            ran(
-                3600,
-                "ml.m5.4xlarge",
-                kind=JobKind.TRANSFORM,
-                phases=phases(("Transform", 3600)),
-                volume_gb=None,
-            ),
+            batch_job(JobKind.TRANSFORM, 3600, "ml.m5.4xlarge", volume_gb=None),
         ),
     )
     assert result == finds(alone="0.184000")
@@ -283,12 +262,14 @@ def test_other_kinds_lose_their_own_phase() -> None:
 
 def test_without_the_gpu_of_a_gpu_job_it_does_not_know() -> None:
     # Its card asks for CPU alone, which CPU jobs have too.
-    assert verdict(GPU_JOB, even(120, cpu=1)) == cannot_judge("metric_missing")
+    assert verdict(GPU_JOB, even_use(120, cpu=1)) == cannot_judge("metric_missing")
 
 
 def test_accelerators_that_nobody_measures_may_have_worked() -> None:
     """Trainium reports no such metric."""
-    result = verdict(ran(7200, TRAINIUM), cpu_alone([0] * 30 + [200] * 90), on=MARKET)
+    types = {TRAINIUM.name: TRAINIUM}
+    waits = one_host(cores=[0] * 30 + [2.0] * 90, types=types)
+    result = verdict(ran(7200, TRAINIUM.name), waits, market=Market(types, FixedPrices()))
     assert result == cannot_judge("accelerator_unseen")
 
 

@@ -8,20 +8,37 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
-from tests.fakes import trainium
-from tests.fakes.jobs import START, FixedPrices, Points, instance_type, phases, ran, series, usage
-from tests.fakes.judging import answer, found, outcome
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, even, finds, later, lines
-from tests.fakes.trainium import MARKET, TRAINIUM
+from tests.fakes.jobs import (
+    START,
+    TRAINIUM,
+    FixedPrices,
+    Points,
+    batch_job,
+    instance_type,
+    phases,
+    ran,
+    series,
+    usage,
+)
+from tests.fakes.judging import answer, expect_found, outcome
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    cannot_judge,
+    even_use,
+    finds,
+    given_job,
+    hosts,
+    one_host,
+)
 
-cpu_alone = later(trainium.cpu_alone)
 RULE = "idle-tail"
 ONE = ran(7200, "ml.m5.4xlarge")
 TWO = ran(7200, "ml.m5.4xlarge", 2)
 GPU = ran(7200, "ml.g4dn.2xlarge")
 
 
-@later
+@given_job
 def cores(run: Job, *hosts: Points) -> Measurements:
     """Busy cores of each host, minute by minute."""
     return usage(
@@ -50,10 +67,7 @@ def test_a_hung_exit_is_measured() -> None:
     """30 of 2 h on a GPU instance: a quarter of 2 h x $0.94."""
     result = verdict(
         GPU,
-        lines(
-            series(Metric.CPU, [200] * 90 + [5] * 30),
-            series(Metric.GPU, [None] * 4 + [90] * 86 + [0] * 30),
-        ),
+        one_host(cores=[2.0] * 90 + [0.05] * 30, gpu=[None] * 4 + [90] * 86 + [0] * 30),
     )
     assert result == finds(
         "All hosts were idle for the last 30 min of 2 h on 1 x ml.g4dn.2xlarge.",
@@ -150,9 +164,7 @@ def test_a_run_without_any_work_is_one_idle_tail() -> None:
     assert verdict(ONE, cores([0.05] * 120)) == finds(
         "No host worked in 2 h on 1 x ml.m5.4xlarge.", usd="1.851290"
     )
-    result = verdict(
-        GPU, lines(series(Metric.CPU, [0] * 120), series(Metric.GPU, [None] * 5 + [0] * 115))
-    )
+    result = verdict(GPU, one_host(cores=[0.0] * 120, gpu=[None] * 5 + [0] * 115))
     assert result == finds(evidence={"idle_s": 6900})
 
 
@@ -188,24 +200,12 @@ def test_the_tail_of_a_restarted_spot_run_is_its_last_one() -> None:
 def test_other_kinds_lose_their_own_phase() -> None:
     """12 of 60 minutes at $0.92."""
     result = verdict(
-        ran(
-            3600,
-            "ml.m5.4xlarge",
-            kind=JobKind.PROCESSING,
-            phases=phases(("Processing", 3600)),
-            volume_gb=None,
-        ),
+        batch_job(JobKind.PROCESSING, 3600, "ml.m5.4xlarge", volume_gb=None),
         cores([9.0] * 48 + [0] * 12),
     )
     assert result == finds(alone="0.184000")
     result = verdict(
-        ran(
-            3600,
-            "ml.m5.4xlarge",
-            kind=JobKind.TRANSFORM,
-            phases=phases(("Transform", 3600)),
-            volume_gb=None,
-        ),
+        batch_job(JobKind.TRANSFORM, 3600, "ml.m5.4xlarge", volume_gb=None),
         cores([9.0] * 48 + [0] * 12),
     )
     assert result == finds(alone="0.184000")
@@ -224,12 +224,14 @@ def test_other_kinds_lose_their_own_phase() -> None:
 
 def test_without_the_gpu_of_a_gpu_job_it_does_not_know() -> None:
     # Its card asks for CPU alone, which CPU jobs have too.
-    assert verdict(GPU, even(120, cpu=1)) == cannot_judge("metric_missing")
+    assert verdict(GPU, even_use(120, cpu=1)) == cannot_judge("metric_missing")
 
 
 def test_accelerators_that_nobody_measures_may_have_worked() -> None:
     """Trainium reports no such metric."""
-    result = verdict(ran(7200, TRAINIUM), cpu_alone([200] * 90 + [0] * 30), on=MARKET)
+    types = {TRAINIUM.name: TRAINIUM}
+    waits = one_host(cores=[2.0] * 90 + [0] * 30, types=types)
+    result = verdict(ran(7200, TRAINIUM.name), waits, market=Market(types, FixedPrices()))
     assert result == cannot_judge("accelerator_unseen")
 
 
@@ -259,11 +261,9 @@ def test_a_host_that_spins_at_its_end_while_another_works_ended_early() -> None:
     # an hour of one host, shared by two: 30 of 120 minutes of 2 x 2 h x $0.94
     result = verdict(
         ran(7200, "ml.g4dn.2xlarge", 2),
-        lines(
-            series(Metric.CPU, [200] * 120),
-            series(Metric.GPU, [90] * 120),
-            series(Metric.CPU, [200] * 60 + [101] * 60, host="train/algo-2"),
-            series(Metric.GPU, [90] * 60 + [0] * 60, host="train/algo-2"),
+        hosts(
+            {"cores": [2.0] * 120, "gpu": [90] * 120},
+            {"cores": [2.0] * 60 + [1.01] * 60, "gpu": [90] * 60 + [0] * 60},
         ),
     )
     assert result == finds(
@@ -276,10 +276,7 @@ def test_hosts_of_a_declared_distribution_share_the_work_already() -> None:
     # an hour of one host of two without a word of a distribution, and with one
     result = verdict(
         ran(7200, instances=2),
-        lines(
-            series(Metric.CPU, [300] * 120),
-            series(Metric.CPU, [300] * 60 + [2] * 60, host="train/algo-2"),
-        ),
+        hosts({"cores": [3.0] * 120}, {"cores": [3.0] * 60 + [0.02] * 60}),
     )
     assert result == finds(
         caution="Unused hosts save only if they take over work of the others: none…"
@@ -287,10 +284,7 @@ def test_hosts_of_a_declared_distribution_share_the_work_already() -> None:
     for named in ("ddp", "parameter_server"):
         result = verdict(
             ran(7200, instances=2, hints=Hints(distribution=named)),
-            lines(
-                series(Metric.CPU, [300] * 120),
-                series(Metric.CPU, [300] * 60 + [2] * 60, host="train/algo-2"),
-            ),
+            hosts({"cores": [3.0] * 120}, {"cores": [3.0] * 60 + [0.02] * 60}),
         )
         assert result == finds(
             caution="Its code spreads the work over all hosts already:…None of it is counted.",
@@ -303,10 +297,7 @@ def test_cpu_work_before_the_idle_tail_is_mentioned() -> None:
     # 2 h x $0.94 x 20 / 120
     result = verdict(
         GPU,
-        lines(
-            series(Metric.CPU, [200] * 60 + [600] * 40 + [5] * 20),
-            series(Metric.GPU, [90] * 60 + [0] * 60),
-        ),
+        one_host(cores=[2.0] * 60 + [6.0] * 40 + [0.05] * 20, gpu=[90] * 60 + [0] * 60),
     )
     assert result == finds(usd="0.313333", caution="…No GPU worked in the last 1 h…")
 
@@ -333,7 +324,7 @@ def test_at_most_four_early_hosts_are_told() -> None:
     """The earliest first."""
     run = ran(7200, "ml.m5.4xlarge", 7)
     early = [[9.0] * (40 + 10 * n) + [0] * (80 - 10 * n) for n in range(6)]
-    evidence = found(RULE, run, cores([9.0] * 120, *early)).evidence
+    evidence = expect_found(RULE, run, cores([9.0] * 120, *early)).evidence
     told = [key for key in evidence if key.endswith(" idle_before_s")]
     assert told == [f"algo-{n} idle_before_s" for n in (2, 3, 4, 5)]
     assert evidence["hosts_ended_early"] == 6
@@ -352,7 +343,9 @@ def test_on_a_mixed_cluster_only_the_end_of_all_is_told() -> None:
             series(Metric.CPU, [100 * (c or 0) for c in of], host=f"train/algo-{n}")
             for n, of in enumerate(hosts, start=1)
         ]
-        return outcome(RULE, run, usage(run, *raw, types=types), on=Market(types, FixedPrices()))
+        return outcome(
+            RULE, run, usage(run, *raw, types=types), market=Market(types, FixedPrices())
+        )
 
     assert isinstance(answer([9.0] * 90 + [0] * 30, [9.0] * 90 + [0] * 30), Found)
     early = answer([9.0] * 120, [9.0] * 60 + [0] * 60)

@@ -7,17 +7,17 @@ from sageaudit.domain.bill.finding import Clear, Found
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import FixedPrices, even_use, instance_type, ran, series, usage
+from tests.fakes.jobs import FixedPrices, flat, instance_type, ran, series, usage
 from tests.fakes.judging import answer, outcome
 from tests.fakes.rule_cases import (
     CLEAR,
     FOUND,
     cannot_judge,
     does_not_apply,
-    even,
+    even_use,
     finds,
-    later,
-    lines,
+    given_job,
+    one_host,
 )
 
 RULE = "memory-oversized"
@@ -59,22 +59,20 @@ USD = {
 MARKET = Market(KINDS, FixedPrices(USD))
 
 
-@later
+@given_job
 def used(run: Job, **percent: float) -> Measurements:
     """Even use of each host, in percent of all vCPUs and of memory."""
-    return even_use(run, (60, 60), run.instance_count or 1, percent, KINDS)
+    return flat(run, 60, run.instance_count or 1, types=KINDS, **percent)
 
 
-verdict = partial(answer, RULE, on=MARKET)
+verdict = partial(answer, RULE, market=MARKET)
 
 
 def test_a_short_peak_of_memory_keeps_the_type() -> None:
     """P95 is low, P99.5 is not."""
     result = verdict(
         ran(3600, "ml.m5.4xlarge"),
-        lines(
-            series(Metric.CPU, [1120] * 60), series(Metric.MEMORY, [10] * 59 + [90]), types=KINDS
-        ),
+        one_host(cores=[11.2] * 60, memory=[10] * 59 + [90], types=KINDS),
     )
     assert result == CLEAR
 
@@ -83,7 +81,9 @@ def test_other_types_are_not_its_concern() -> None:
     # A c type has no less; a GPU job's memory feeds the GPU; a mix has no one type.
     result = verdict(ran(3600, "ml.c5.4xlarge"), used(cpu=70, memory=5))
     assert result == does_not_apply("its type is neither general-purpose nor memory-optimized")
-    result = verdict(ran(3600, "ml.g4dn.2xlarge"), even(60, cpu=5, memory=5, gpu=90), on=None)
+    result = verdict(
+        ran(3600, "ml.g4dn.2xlarge"), even_use(60, cpu=5, memory=5, gpu=90), market=None
+    )
     assert result == does_not_apply("…GPU…")
     result = verdict(
         ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))
@@ -96,7 +96,7 @@ def test_without_a_price_nothing_is_cheaper() -> None:
     result = verdict(
         ran(3600, "ml.m5.4xlarge"),
         used(cpu=70, memory=20),
-        on=Market(KINDS, FixedPrices({"ml.c5.4xlarge": "0.816"})),
+        market=Market(KINDS, FixedPrices({"ml.c5.4xlarge": "0.816"})),
     )
     assert result == CLEAR
 
@@ -127,7 +127,7 @@ def test_exactly_35_percent_is_used() -> None:
     result = verdict(
         ran(3600, "ml.m5.4xlarge"),
         used(cpu=70, memory=20),
-        on=MARKET,
+        market=MARKET,
         limits={"memory_p95_below": 20},
     )
     assert result == CLEAR
@@ -147,7 +147,9 @@ def test_the_cheapest_type_that_holds_all_is_advised() -> None:
 def test_a_smaller_type_of_the_family_is_the_other_rules_story() -> None:
     # 18 GiB on 8 vCPUs: ml.c5.2xlarge has 16, and ml.m5.2xlarge is cheaper than ml.c5.4xlarge.
     assert verdict(ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28)) == CLEAR
-    result = answer("cpu-underused", ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28), on=MARKET)
+    result = answer(
+        "cpu-underused", ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28), market=MARKET
+    )
     assert result == finds(fix=["ml.m5.2xlarge"])
 
 
@@ -164,7 +166,7 @@ def test_a_legacy_type_may_move_within_its_time() -> None:
     run = ran(3600, "ml.m4.4xlarge")
     raw = [series(Metric.CPU, [1120] * 60), series(Metric.MEMORY, [20] * 60)]
     of = usage(run, *raw, types=kinds)
-    answer = outcome(RULE, run, of, on=prices)
+    answer = outcome(RULE, run, of, market=prices)
     assert isinstance(answer, Found)
     assert [fix.new for fix in answer.fix] == ["ml.c4.4xlarge"]
 
@@ -185,4 +187,4 @@ def test_the_busiest_host_decides(instance: str, busiest: int) -> None:
         for n, use in ((1, 5), (2, busiest))
     ]
     of = usage(run, *raw, types=KINDS)
-    assert outcome(RULE, run, of, on=MARKET) == Clear()
+    assert outcome(RULE, run, of, market=MARKET) == Clear()

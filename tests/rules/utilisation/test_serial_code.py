@@ -4,15 +4,15 @@ from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
-from tests.fakes.jobs import TYPES, Points, market, phases, ran, series, usage
-from tests.fakes.judging import answer, together, usd
-from tests.fakes.rule_cases import CLEAR, FOUND, does_not_apply, even, finds, later
+from tests.fakes.jobs import TYPES, Points, batch_job, market, ran, series, usage
+from tests.fakes.judging import answer, savings_of, usd
+from tests.fakes.rule_cases import CLEAR, FOUND, does_not_apply, even_use, finds, given_job
 
 RULE = "serial-code"
 RUN = ran(3600, "ml.m5.4xlarge")
 
 
-@later
+@given_job
 def cores(run: Job, *hosts: Points, memory: float | None = 5) -> Measurements:
     """Busy cores of each host, minute by minute."""
     raw = []
@@ -105,7 +105,7 @@ def test_no_older_generation_is_advised_to_a_current_type() -> None:
     result = verdict(
         RUN,
         cores([1.0] * 60),
-        on=replace(
+        market=replace(
             market(), types={**TYPES, "ml.m5.large": replace(TYPES["ml.m5.large"], legacy=True)}
         ),
     )
@@ -113,7 +113,7 @@ def test_no_older_generation_is_advised_to_a_current_type() -> None:
     result = verdict(
         RUN,
         cores([1.0] * 60),
-        on=replace(
+        market=replace(
             market(),
             types={
                 **TYPES,
@@ -134,12 +134,12 @@ def test_the_advised_type_gets_no_advice_back() -> None:
 def test_each_kind_has_its_own_parameter() -> None:
     """The same rule for three kinds."""
     result = verdict(
-        ran(3600, "ml.m5.4xlarge", kind=JobKind.PROCESSING, phases=phases(("Processing", 3600))),
+        batch_job(JobKind.PROCESSING, 3600, "ml.m5.4xlarge"),
         cores([1.0] * 60),
     )
     assert result == finds(paths=["ProcessingResources.ClusterConfig.InstanceType"])
     result = verdict(
-        ran(3600, "ml.m5.4xlarge", kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600))),
+        batch_job(JobKind.TRANSFORM, 3600, "ml.m5.4xlarge"),
         cores([1.0] * 60),
     )
     assert result == finds(paths=["TransformResources.InstanceType"])
@@ -147,7 +147,7 @@ def test_each_kind_has_its_own_parameter() -> None:
 
 def test_other_jobs_are_not_its_concern() -> None:
     """On a GPU job one core feeds the GPU; a mix has no one type."""
-    result = verdict(ran(3600, "ml.g4dn.2xlarge"), even(60, cpu=12.5, memory=5, gpu=90))
+    result = verdict(ran(3600, "ml.g4dn.2xlarge"), even_use(60, cpu=12.5, memory=5, gpu=90))
     assert result == does_not_apply("…GPU…")
     result = verdict(
         ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))
@@ -174,7 +174,7 @@ def test_without_a_smaller_type_that_holds_it_there_are_no_dollars() -> None:
 
 def test_it_tells_the_story_of_the_little_used_cpu() -> None:
     """Both advise ml.m5.large: one gets the dollars, the other says by whom it is told."""
-    settled = together((RULE, "cpu-underused"), RUN, cores([1.0] * 60))
+    settled = savings_of((RULE, "cpu-underused"), RUN, cores([1.0] * 60))
     told = {one.rule.name: one for one in settled.findings}
     assert told["cpu-underused"].subsumed_by == RULE
     assert usd(settled.avoidable_usd) == "0.805000"

@@ -5,15 +5,21 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
 from sageaudit.structs import replace
-from tests.fakes.jobs import Points, phases, ran, series, usage
+from tests.fakes.jobs import Points, batch_job, phases, ran, series, usage
 from tests.fakes.judging import answer
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later, lines
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    cannot_judge,
+    does_not_apply,
+    finds,
+    given_job,
+    measured,
+)
 
 RULE = "uneven-hosts"
 TWO = ran(7200, "ml.m5.4xlarge", 2)
-FOUR_PROCESS = ran(
-    7200, "ml.m5.4xlarge", 4, kind=JobKind.PROCESSING, phases=phases(("Processing", 7200))
-)
+FOUR_PROCESS = batch_job(JobKind.PROCESSING, 7200, "ml.m5.4xlarge", 4)
 SPARK = replace(
     FOUR_PROCESS,
     groups=TWO.groups,
@@ -22,18 +28,18 @@ SPARK = replace(
 GPUS = ran(7200, "ml.g4dn.2xlarge", 2)
 
 
-@later
+@given_job
 def cpu(run: Job, *hosts: Points) -> Measurements:
     """CPU of each host in percent of all its vCPUs, minute by minute."""
     return usage(run, *(_line(Metric.CPU, of, n, 16) for n, of in enumerate(hosts, start=1)))
 
 
-@later
+@given_job
 def gpu(run: Job, *hosts: Points, busy_cpu: float = 10) -> Measurements:
     """GPU of each host in percent, minute by minute, beside an even CPU."""
-    lines = [_line(Metric.GPU, of, n, 1) for n, of in enumerate(hosts, start=1)]
-    lines += [_line(Metric.CPU, [busy_cpu] * len(of), n, 8) for n, of in enumerate(hosts, start=1)]
-    return usage(run, *lines)
+    raw = [_line(Metric.GPU, of, n, 1) for n, of in enumerate(hosts, start=1)]
+    raw += [_line(Metric.CPU, [busy_cpu] * len(of), n, 8) for n, of in enumerate(hosts, start=1)]
+    return usage(run, *raw)
 
 
 def _line(metric: Metric, percent: Points, n: int, units: int) -> RawSeries:
@@ -186,7 +192,7 @@ def test_one_instance_is_not_compared() -> None:
 
 def test_without_the_gpu_of_a_gpu_job_or_a_host_it_does_not_know() -> None:
     # Its card asks for CPU alone, which CPU jobs have too.
-    result = verdict(GPUS, lines(*(_line(Metric.CPU, [80] * 120, n, 8) for n in (1, 2))))
+    result = verdict(GPUS, measured(*(_line(Metric.CPU, [80] * 120, n, 8) for n in (1, 2))))
     assert result == cannot_judge("metric_missing")
     result = verdict(ran(7200, "ml.m5.4xlarge", 4), cpu(*([80] * 120,) * 3))
     assert result == cannot_judge("hosts_missing")
@@ -221,7 +227,7 @@ def test_on_gpu_jobs_the_gpus_are_compared_whatever_the_cpus_do() -> None:
     )
     result = verdict(
         GPUS,
-        lines(
+        measured(
             *[
                 _line(metric, [use] * 120, n, units)
                 for metric, use, n, units in (
