@@ -301,7 +301,7 @@ def test_several_gpus_have_only_their_mean() -> None:
     """CloudWatch has the sum of a host's GPUs."""
     result = verdict(
         ran(7200, "ml.g4dn.12xlarge", status="Failed", failure="CUDA out of memory"),
-        even_use(120, gpu_memory=60),
+        even_use(minutes=120, gpu_memory=60),
     )
     assert result == finds("…60% on average over 4 GPUs…")
 
@@ -314,7 +314,7 @@ def test_a_run_without_known_cost_is_still_said_to_be_lost() -> None:
 def test_a_full_gpu_is_named_with_its_last_use() -> None:
     # A larger GPU is the alternative that a setting has: of T4 and A10G the fake prices both.
     result = verdict(
-        out_of_memory("CUDA out of memory"), even_use(120, cpu=50, gpu=90, gpu_memory=96)
+        out_of_memory("CUDA out of memory"), even_use(minutes=120, cpu=50, gpu=90, gpu_memory=96)
     )
     assert result == finds(
         "The run failed after 2 h on 1 x ml.g4dn.xlarge (GPU out of memory: GPU memory "
@@ -327,7 +327,8 @@ def test_a_full_gpu_is_named_with_its_last_use() -> None:
 def test_a_full_host_is_named_and_gets_a_larger_type() -> None:
     """The next larger T4 host has twice as much."""
     result = verdict(
-        out_of_memory("AlgorithmError: , exit code: 137"), even_use(120, cpu=50, memory=97, gpu=90)
+        out_of_memory("AlgorithmError: , exit code: 137"),
+        even_use(minutes=120, cpu=50, memory=97, gpu=90),
     )
     assert result == finds(
         "…(host out of memory: host memory was last recorded at 97%)…",
@@ -343,7 +344,7 @@ def test_a_larger_type_is_named_up_to_four_times_the_rate() -> None:
     for larger_usd, ways in (("2.944", [["ml.g4dn.2xlarge"]]), ("2.945", [])):
         result = verdict(
             out_of_memory("AlgorithmError: , exit code: 137"),
-            even_use(120, cpu=50, memory=97, gpu=90),
+            even_use(minutes=120, cpu=50, memory=97, gpu=90),
             market=market(hourly_usd={"ml.g4dn.xlarge": "0.736", "ml.g4dn.2xlarge": larger_usd}),
         )
         assert result == finds(ways=ways)
@@ -352,7 +353,8 @@ def test_a_larger_type_is_named_up_to_four_times_the_rate() -> None:
 def test_a_killed_process_is_no_proof_of_full_memory() -> None:
     """137 is SIGKILL."""
     result = verdict(
-        out_of_memory("AlgorithmError: , exit code: 137"), even_use(120, cpu=50, memory=40, gpu=90)
+        out_of_memory("AlgorithmError: , exit code: 137"),
+        even_use(minutes=120, cpu=50, memory=40, gpu=90),
     )
     assert result == finds("…40%, which does not show that it ran out…")
 

@@ -45,8 +45,8 @@ def test_the_last_three_points_are_those_in_which_the_process_dies() -> None:
 
 
 def test_host_memory_below_80_percent_does_not_show_that_it_ran_out() -> None:
-    at_80 = even_use(120, cpu=50, memory=80, gpu=90)
-    at_79 = even_use(120, cpu=50, memory=79, gpu=90)
+    at_80 = even_use(minutes=120, cpu=50, memory=80, gpu=90)
+    at_79 = even_use(minutes=120, cpu=50, memory=79, gpu=90)
     assert verdict(KILLED, at_80) == finds("…host memory was last recorded at 80%)…")
     assert verdict(KILLED, at_79) == finds(
         "…host memory was last recorded at 79%, which does not show that it ran out…"

@@ -133,8 +133,12 @@ def test_the_next_size_with_more_vcpus_for_its_gpu_is_the_other_way() -> None:
 
 def test_the_largest_size_has_no_larger_one() -> None:
     # Of a T4 alone: 16 vCPUs; a training plan is prepaid for its type.
-    assert verdict(ran(3600, "ml.g4dn.4xlarge"), even_use(60, cpu=98, gpu=4)) == finds(ways=[])
-    result = verdict(replace(ONE, purchase=Purchase.TRAINING_PLAN), even_use(60, cpu=98, gpu=4))
+    assert verdict(ran(3600, "ml.g4dn.4xlarge"), even_use(minutes=60, cpu=98, gpu=4)) == finds(
+        ways=[]
+    )
+    result = verdict(
+        replace(ONE, purchase=Purchase.TRAINING_PLAN), even_use(minutes=60, cpu=98, gpu=4)
+    )
     assert result == finds(ways=[])
 
 
@@ -143,7 +147,7 @@ def test_the_larger_size_is_not_turned_back() -> None:
     result = answer(
         "gpu-underused",
         ran(3600, "ml.g4dn.2xlarge"),
-        even_use(60, cpu=49, memory=20, gpu=30, gpu_memory=80),
+        even_use(minutes=60, cpu=49, memory=20, gpu=30, gpu_memory=80),
     )
     assert result == finds(fix=[])
 
@@ -168,7 +172,7 @@ def test_a_fitting_count_of_workers_is_left_alone() -> None:
 
 def test_each_process_of_a_distributed_run_has_workers_of_its_own() -> None:
     # 4 workers for each of 4 GPUs are a third of 48 vCPUs: 12 each.
-    result = verdict(workers(4, FOUR, distribution="ddp"), even_use(60, cpu=98, gpu=4))
+    result = verdict(workers(4, FOUR, distribution="ddp"), even_use(minutes=60, cpu=98, gpu=4))
     assert result == finds(fix=[("…", "4", "12")])
     result = verdict(workers(12, FOUR, distribution="ddp"), flat(FOUR, 60, cpu=98, gpu=4))
     assert result == finds(fix=[])
@@ -219,21 +223,21 @@ def test_fewer_workers_than_70_percent_of_8_vcpus_are_few() -> None:
     """Fewer workers than 70% of 8 vCPUs are few, more than 200% are many."""
     result = verdict(
         replace(ran(3600, "ml.g4dn.2xlarge"), hints=Hints(loader_workers=5)),
-        even_use(60, cpu=98, gpu=4),
+        even_use(minutes=60, cpu=98, gpu=4),
     )
     assert result == finds(fix=["8"])
     result = verdict(
         replace(ran(3600, "ml.g4dn.2xlarge"), hints=Hints(loader_workers=6)),
-        even_use(60, cpu=98, gpu=4),
+        even_use(minutes=60, cpu=98, gpu=4),
     )
     assert result == finds(fix=[])
     result = verdict(
         replace(ran(3600, "ml.g4dn.2xlarge"), hints=Hints(loader_workers=16)),
-        even_use(60, cpu=98, gpu=4),
+        even_use(minutes=60, cpu=98, gpu=4),
     )
     assert result == finds(fix=[])
     result = verdict(
         replace(ran(3600, "ml.g4dn.2xlarge"), hints=Hints(loader_workers=17)),
-        even_use(60, cpu=98, gpu=4),
+        even_use(minutes=60, cpu=98, gpu=4),
     )
     assert result == finds(fix=["8", "1"])

@@ -16,7 +16,7 @@ verdict = partial(answer, RULE)
 def test_a_little_used_instance_is_found() -> None:
     # 10 % of 16 vCPU and 64 GiB need 1.9 vCPU and 7.7 GiB: ml.m5.large holds them.
     # the volume costs the same: 0.92 - 0.115
-    assert verdict(BIG, even_use(60, cpu=10, memory=10)) == finds(
+    assert verdict(BIG, even_use(minutes=60, cpu=10, memory=10)) == finds(
         usd="0.805000",
         builder="derived",
         fix=[("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.m5.large")],
@@ -27,17 +27,17 @@ def test_a_little_used_instance_is_found() -> None:
 def test_the_cheapest_type_that_holds_both_is_advised() -> None:
     """Peaks plus 20 % of vCPU and memory."""
     # They need 7.7 vCPU, 30.6 GiB, 3.8 vCPU, and 3.1 vCPU: half as much again as a large has.
-    assert verdict(BIG, even_use(60, cpu=39.9, memory=5)) == finds(fix=["ml.m5.2xlarge"])
-    assert verdict(BIG, even_use(60, cpu=5, memory=39.9)) == finds(fix=["ml.m5.2xlarge"])
-    assert verdict(BIG, even_use(60, cpu=20, memory=10)) == finds(fix=["ml.m5.xlarge"])
-    assert verdict(BIG, even_use(60, cpu=16, memory=5)) == finds(fix=["ml.m5.xlarge"])
+    assert verdict(BIG, even_use(minutes=60, cpu=39.9, memory=5)) == finds(fix=["ml.m5.2xlarge"])
+    assert verdict(BIG, even_use(minutes=60, cpu=5, memory=39.9)) == finds(fix=["ml.m5.2xlarge"])
+    assert verdict(BIG, even_use(minutes=60, cpu=20, memory=10)) == finds(fix=["ml.m5.xlarge"])
+    assert verdict(BIG, even_use(minutes=60, cpu=16, memory=5)) == finds(fix=["ml.m5.xlarge"])
 
 
 def test_exactly_40_percent_is_used() -> None:
     """Of either one."""
-    assert verdict(BIG, even_use(60, cpu=40, memory=5)) == CLEAR
-    assert verdict(BIG, even_use(60, cpu=5, memory=40)) == CLEAR
-    assert verdict(BIG, even_use(60, cpu=90, memory=90)) == CLEAR
+    assert verdict(BIG, even_use(minutes=60, cpu=40, memory=5)) == CLEAR
+    assert verdict(BIG, even_use(minutes=60, cpu=5, memory=40)) == CLEAR
+    assert verdict(BIG, even_use(minutes=60, cpu=90, memory=90)) == CLEAR
 
 
 def test_the_busiest_host_decides() -> None:
@@ -59,18 +59,20 @@ def test_a_short_peak_makes_the_run_longer_and_too_many_of_them_refuse_a_type() 
 
 def test_the_smallest_type_is_clear() -> None:
     """Nothing smaller of the family can be bought."""
-    assert verdict(ran(3600, "ml.m5.large"), even_use(60, cpu=5, memory=5)) == CLEAR
+    assert verdict(ran(3600, "ml.m5.large"), even_use(minutes=60, cpu=5, memory=5)) == CLEAR
 
 
 def test_several_instances_save_together() -> None:
     """3 x 1 h x (0.92 - 0.115)."""
-    result = verdict(ran(3600, "ml.m5.4xlarge", 3), even_use(60, hosts=3, cpu=10, memory=10))
+    result = verdict(
+        ran(3600, "ml.m5.4xlarge", 3), even_use(minutes=60, hosts=3, cpu=10, memory=10)
+    )
     assert result == finds(usd="2.415000")
 
 
 def test_a_gpu_job_is_not_its_concern() -> None:
     """Its CPUs feed the GPU, busy or not."""
-    result = verdict(ran(3600, "ml.g4dn.12xlarge"), even_use(60, cpu=5, memory=5, gpu=90))
+    result = verdict(ran(3600, "ml.g4dn.12xlarge"), even_use(minutes=60, cpu=5, memory=5, gpu=90))
     assert result == does_not_apply("…GPU…")
 
 

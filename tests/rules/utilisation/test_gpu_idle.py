@@ -28,7 +28,7 @@ verdict = partial(answer, RULE)
 
 def test_a_gpu_that_never_worked_is_not_needed() -> None:
     # The same hour on ml.m5.xlarge: 4 vCPU and 16 GiB as before, plus its volume.
-    assert verdict(ONE, even_use(60, gpu=0, cpu=50)) == finds(
+    assert verdict(ONE, even_use(minutes=60, gpu=0, cpu=50)) == finds(
         "The GPU did nothing for 1 h on 1 x ml.g4dn.xlarge.",
         usd="0.500355",
         builder="derived",
@@ -40,12 +40,14 @@ def test_a_gpu_that_never_worked_is_not_needed() -> None:
 
 def test_the_cheapest_cpu_type_that_holds_the_rest_is_named() -> None:
     # 1 of 4 cores and 3.2 of 16 GiB with 20% fit 2 vCPUs and 8 GiB.
-    assert verdict(ONE, even_use(60, gpu=0, cpu=25, memory=20)) == finds(fix=["ml.m5.large"])
+    assert verdict(ONE, even_use(minutes=60, gpu=0, cpu=25, memory=20)) == finds(
+        fix=["ml.m5.large"]
+    )
 
 
 def test_a_gpu_at_three_percent_did_almost_nothing() -> None:
     # It is told with its figure, and no CPU type is counted for it.
-    assert verdict(ONE, even_use(60, gpu=3, cpu=50)) == finds(
+    assert verdict(ONE, even_use(minutes=60, gpu=3, cpu=50)) == finds(
         "The GPU averaged 3% over 1 h on 1 x ml.g4dn.xlarge: almost nothing.",
         bucket="none",
         change=None,
@@ -55,8 +57,8 @@ def test_a_gpu_at_three_percent_did_almost_nothing() -> None:
 
 def test_almost_nothing_is_of_one_gpu_not_of_all() -> None:
     # 3% of each of four GPUs is 12% of one: little work, but work.
-    assert verdict(ran(3600, "ml.g4dn.12xlarge"), even_use(60, gpu=3, cpu=50)) == CLEAR
-    result = verdict(ran(3600, "ml.g4dn.12xlarge"), even_use(60, gpu=0.5, cpu=50))
+    assert verdict(ran(3600, "ml.g4dn.12xlarge"), even_use(minutes=60, gpu=3, cpu=50)) == CLEAR
+    result = verdict(ran(3600, "ml.g4dn.12xlarge"), even_use(minutes=60, gpu=0.5, cpu=50))
     assert result == finds("…The 4 GPUs of a host together averaged 2% of one GPU over 1 h…")
 
 
@@ -80,8 +82,8 @@ def test_the_limits_of_almost_nothing() -> None:
 
 def test_a_gpu_that_waits_for_a_cpu_at_its_limit_is_left_to_cpu_bottleneck() -> None:
     # 4% is all that the cores could feed it.
-    assert verdict(ONE, even_use(60, gpu=4, cpu=97)) == CLEAR
-    assert answer("cpu-bottleneck", ONE, even_use(60, gpu=4, cpu=97)) == FOUND
+    assert verdict(ONE, even_use(minutes=60, gpu=4, cpu=97)) == CLEAR
+    assert answer("cpu-bottleneck", ONE, even_use(minutes=60, gpu=4, cpu=97)) == FOUND
 
 
 def test_a_gpu_that_only_starts_late_is_another_story() -> None:
@@ -92,7 +94,7 @@ def test_a_gpu_that_only_starts_late_is_another_story() -> None:
 
 def test_exactly_fifteen_minutes_are_enough() -> None:
     """Of the whole run, idle head and tail among them."""
-    assert verdict(ran(900, "ml.g4dn.xlarge"), even_use(15, gpu=0, cpu=50)) == FOUND
+    assert verdict(ran(900, "ml.g4dn.xlarge"), even_use(minutes=15, gpu=0, cpu=50)) == FOUND
     result = verdict(
         ran(900, "ml.g4dn.xlarge"),
         one_host(gpu=[0] * 15, cores=[0.0] * 5 + [2.0] * 10),
@@ -102,8 +104,8 @@ def test_exactly_fifteen_minutes_are_enough() -> None:
 
 def test_the_policy_may_wait_longer() -> None:
     """As Job Defense Shield does: 120 minutes; an hour is clear then."""
-    assert verdict(ONE, even_use(60, gpu=0, cpu=50), limits={"from_minutes": 61}) == CLEAR
-    assert verdict(ONE, even_use(60, gpu=0, cpu=50), limits={"from_minutes": 60}) == FOUND
+    assert verdict(ONE, even_use(minutes=60, gpu=0, cpu=50), limits={"from_minutes": 61}) == CLEAR
+    assert verdict(ONE, even_use(minutes=60, gpu=0, cpu=50), limits={"from_minutes": 60}) == FOUND
 
 
 def test_late_points_leave_enough() -> None:
@@ -115,14 +117,19 @@ def test_late_points_leave_enough() -> None:
 
 def test_a_host_without_points_may_have_worked() -> None:
     # Three of four hosts are 75% of the points; the fourth is not known to be idle.
-    result = verdict(ran(3600, "ml.g4dn.xlarge", 4), even_use(60, hosts=3, gpu=0, cpu=50))
+    result = verdict(ran(3600, "ml.g4dn.xlarge", 4), even_use(minutes=60, hosts=3, gpu=0, cpu=50))
     assert result == cannot_judge("hosts_missing")
-    assert verdict(ran(3600, "ml.g4dn.xlarge", 4), even_use(60, hosts=4, gpu=0, cpu=50)) == FOUND
+    assert (
+        verdict(ran(3600, "ml.g4dn.xlarge", 4), even_use(minutes=60, hosts=4, gpu=0, cpu=50))
+        == FOUND
+    )
 
 
 def test_a_training_plan_gets_no_other_type() -> None:
     # It is prepaid for this one; that the GPU did nothing is said all the same.
-    result = verdict(replace(ONE, purchase=Purchase.TRAINING_PLAN), even_use(60, gpu=0, cpu=50))
+    result = verdict(
+        replace(ONE, purchase=Purchase.TRAINING_PLAN), even_use(minutes=60, gpu=0, cpu=50)
+    )
     assert result == finds(fix=[], change=None, bucket="none", caution="…prepaid…")
 
 
@@ -139,16 +146,18 @@ def test_a_mixed_cluster_gets_no_other_type() -> None:
 
 def test_cpu_use_that_no_cheaper_type_holds_gets_no_figure() -> None:
     # 95% of 4 vCPUs with 20% fit today's 4, and not where only 2 are cheaper.
-    assert verdict(ONE, even_use(60, gpu=0, cpu=95, memory=10)) == finds(fix=["ml.m5.xlarge"])
+    assert verdict(ONE, even_use(minutes=60, gpu=0, cpu=95, memory=10)) == finds(
+        fix=["ml.m5.xlarge"]
+    )
     result = verdict(
         ONE,
-        even_use(60, gpu=0, cpu=95, memory=10),
+        even_use(minutes=60, gpu=0, cpu=95, memory=10),
         market=market(hourly_usd={"ml.g4dn.xlarge": "0.736", "ml.m5.large": "0.115"}),
     )
     assert result == finds(fix=[], caution="…ml.m5.large, does not fit (vCPU: 4.6 needed…")
     result = verdict(
         ONE,
-        even_use(60, gpu=0, cpu=95, memory=10),
+        even_use(minutes=60, gpu=0, cpu=95, memory=10),
         market=market(hourly_usd={"ml.g4dn.xlarge": "0.736"}),
     )
     assert result == finds(caution="…no type with a known price is cheaper by the hour…")
@@ -156,7 +165,7 @@ def test_cpu_use_that_no_cheaper_type_holds_gets_no_figure() -> None:
 
 def test_unrecorded_use_does_not_shrink() -> None:
     # Without a memory series the type has no less of it: 16 GiB, not 8.
-    assert verdict(ONE, even_use(60, gpu=0, cpu=5)) == finds(fix=["ml.m5.xlarge"])
+    assert verdict(ONE, even_use(minutes=60, gpu=0, cpu=5)) == finds(fix=["ml.m5.xlarge"])
 
 
 def test_processing_and_transform_jobs_are_judged_too() -> None:
@@ -191,46 +200,53 @@ def test_it_is_one_story() -> None:
     result = answer(
         "gpu-underused",
         ran(3600, "ml.g4dn.12xlarge"),
-        even_use(60, gpu=0, gpu_memory=2, cpu=95, memory=5),
+        even_use(minutes=60, gpu=0, gpu_memory=2, cpu=95, memory=5),
     )
     assert result == does_not_apply("…")
     result = answer(
         "some-gpus-unused",
         ran(3600, "ml.g4dn.12xlarge"),
-        even_use(60, gpu=0, gpu_memory=2, cpu=95, memory=5),
+        even_use(minutes=60, gpu=0, gpu_memory=2, cpu=95, memory=5),
     )
     assert result == does_not_apply("…")
     result = answer(
         "gpu-starved",
         ran(3600, "ml.g4dn.12xlarge"),
-        even_use(60, gpu=0, gpu_memory=2, cpu=95, memory=5),
+        even_use(minutes=60, gpu=0, gpu_memory=2, cpu=95, memory=5),
     )
     assert result == CLEAR
     result = answer(
         "cpu-bottleneck",
         ran(3600, "ml.g4dn.12xlarge"),
-        even_use(60, gpu=0, gpu_memory=2, cpu=95, memory=5),
+        even_use(minutes=60, gpu=0, gpu_memory=2, cpu=95, memory=5),
     )
     assert result == FOUND
 
 
 def test_the_advised_job_gets_no_advice_back() -> None:
     """On the CPU type the same work is well placed."""
-    assert verdict(ONE, even_use(60, gpu=0, cpu=60, memory=50)) == finds(fix=["ml.m5.xlarge"])
-    result = answer("gpu-idle", ran(3600, "ml.m5.xlarge"), even_use(60, cpu=60, memory=50))
+    assert verdict(ONE, even_use(minutes=60, gpu=0, cpu=60, memory=50)) == finds(
+        fix=["ml.m5.xlarge"]
+    )
+    result = answer("gpu-idle", ran(3600, "ml.m5.xlarge"), even_use(minutes=60, cpu=60, memory=50))
     assert result == does_not_apply("…")
-    result = answer("gpu-underused", ran(3600, "ml.m5.xlarge"), even_use(60, cpu=60, memory=50))
+    result = answer(
+        "gpu-underused", ran(3600, "ml.m5.xlarge"), even_use(minutes=60, cpu=60, memory=50)
+    )
     assert result == does_not_apply("…")
-    result = answer("cpu-bottleneck", ran(3600, "ml.m5.xlarge"), even_use(60, cpu=60, memory=50))
+    result = answer(
+        "cpu-bottleneck", ran(3600, "ml.m5.xlarge"), even_use(minutes=60, cpu=60, memory=50)
+    )
     assert result == does_not_apply("…")
     assert (
-        answer("cpu-underused", ran(3600, "ml.m5.xlarge"), even_use(60, cpu=60, memory=50)) == CLEAR
+        answer("cpu-underused", ran(3600, "ml.m5.xlarge"), even_use(minutes=60, cpu=60, memory=50))
+        == CLEAR
     )
 
 
 def test_several_hosts_all_move() -> None:
     """2 x (0.736 - 0.23 - 30 GB x 1 h / 744 h x 0.14)."""
-    result = verdict(ran(3600, "ml.g4dn.xlarge", 2), even_use(60, hosts=2, gpu=0, cpu=50))
+    result = verdict(ran(3600, "ml.g4dn.xlarge", 2), even_use(minutes=60, hosts=2, gpu=0, cpu=50))
     assert result == finds(usd="1.000710")
 
 

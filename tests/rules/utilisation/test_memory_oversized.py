@@ -82,7 +82,7 @@ def test_other_types_are_not_its_concern() -> None:
     result = verdict(ran(3600, "ml.c5.4xlarge"), used(cpu=70, memory=5))
     assert result == does_not_apply("its type is neither general-purpose nor memory-optimized")
     result = verdict(
-        ran(3600, "ml.g4dn.2xlarge"), even_use(60, cpu=5, memory=5, gpu=90), market=None
+        ran(3600, "ml.g4dn.2xlarge"), even_use(minutes=60, cpu=5, memory=5, gpu=90), market=None
     )
     assert result == does_not_apply("…GPU…")
     result = verdict(

@@ -46,7 +46,7 @@ def family(*runs: tuple[int, int, str], **facts: Any) -> list[AuditSummary]:
     ]
 
 
-BUSY = even_use(60, hosts=4, cpu=90)
+BUSY = even_use(minutes=60, hosts=4, cpu=90)
 CHEAPER_ON_ONE = ((4, 3600, "0.92"), (1, 7200, "0.46"), (1, 9000, "0.575"))
 
 
@@ -89,7 +89,7 @@ def test_where_the_data_may_have_changed_the_difference_of_the_medians_is_possib
 
 def test_little_used_gpus_are_a_range_from_nothing() -> None:
     # Four at 20% are two at 40%: between nothing and half of 4 x $0.94.
-    result = verdict(GPUS, even_use(60, hosts=4, cpu=20, memory=10, gpu=20))
+    result = verdict(GPUS, even_use(minutes=60, hosts=4, cpu=20, memory=10, gpu=20))
     assert result == finds(
         "The GPU of each of 4 hosts averaged 20% or less over 1 h on "
         "4 x ml.g4dn.2xlarge: 2 have room for it.",
@@ -102,21 +102,21 @@ def test_little_used_gpus_are_a_range_from_nothing() -> None:
 
 def test_a_quarter_of_the_gpus_is_used() -> None:
     """Jobstats' amber ends there."""
-    assert verdict(GPUS, even_use(60, hosts=4, cpu=20, gpu=24.9)) == FOUND
-    assert verdict(GPUS, even_use(60, hosts=4, cpu=20, gpu=25)) == CLEAR
+    assert verdict(GPUS, even_use(minutes=60, hosts=4, cpu=20, gpu=24.9)) == FOUND
+    assert verdict(GPUS, even_use(minutes=60, hosts=4, cpu=20, gpu=25)) == CLEAR
 
 
 def test_forty_percent_of_the_cpus_are_used() -> None:
     """On a CPU job."""
-    assert verdict(FOUR, even_use(60, hosts=4, cpu=39.9)) == FOUND
-    assert verdict(FOUR, even_use(60, hosts=4, cpu=40)) == CLEAR
+    assert verdict(FOUR, even_use(minutes=60, hosts=4, cpu=39.9)) == FOUND
+    assert verdict(FOUR, even_use(minutes=60, hosts=4, cpu=40)) == CLEAR
 
 
 def test_all_the_memory_must_fit() -> None:
     """5% of CPU fit on one host; 4 x 50% of memory plus 20% fill 2.4."""
-    assert verdict(FOUR, even_use(60, hosts=4, cpu=5, memory=10)) == finds(fix=[1])
-    assert verdict(FOUR, even_use(60, hosts=4, cpu=5, memory=50)) == finds(fix=[3])
-    assert verdict(FOUR, even_use(60, hosts=4, cpu=5, memory=80)) == CLEAR
+    assert verdict(FOUR, even_use(minutes=60, hosts=4, cpu=5, memory=10)) == finds(fix=[1])
+    assert verdict(FOUR, even_use(minutes=60, hosts=4, cpu=5, memory=50)) == finds(fix=[3])
+    assert verdict(FOUR, even_use(minutes=60, hosts=4, cpu=5, memory=80)) == CLEAR
 
 
 def test_a_host_whose_memory_is_not_known_is_taken_for_the_others() -> None:
@@ -142,16 +142,20 @@ def test_one_well_used_host_keeps_all() -> None:
 
 def test_the_advised_count_gets_no_advice_back() -> None:
     """The same work on two hosts: 40% of each."""
-    assert verdict(ran(3600, "ml.g4dn.2xlarge", 2), even_use(60, hosts=2, cpu=20, gpu=40)) == CLEAR
     assert (
-        verdict(ran(3600, "ml.m5.4xlarge", 3), even_use(60, hosts=3, cpu=6.7, memory=66.7)) == CLEAR
+        verdict(ran(3600, "ml.g4dn.2xlarge", 2), even_use(minutes=60, hosts=2, cpu=20, gpu=40))
+        == CLEAR
+    )
+    assert (
+        verdict(ran(3600, "ml.m5.4xlarge", 3), even_use(minutes=60, hosts=3, cpu=6.7, memory=66.7))
+        == CLEAR
     )
 
 
 def test_hosts_that_did_nothing_are_other_rules_stories() -> None:
     """Idle GPUs, and an idle run."""
-    assert verdict(GPUS, even_use(60, hosts=4, cpu=20, gpu=1)) == CLEAR
-    assert verdict(FOUR, even_use(60, hosts=4, cpu=0)) == CLEAR
+    assert verdict(GPUS, even_use(minutes=60, hosts=4, cpu=20, gpu=1)) == CLEAR
+    assert verdict(FOUR, even_use(minutes=60, hosts=4, cpu=0)) == CLEAR
 
 
 def test_each_kind_has_its_own_parameter() -> None:
@@ -170,7 +174,7 @@ def test_each_kind_has_its_own_parameter() -> None:
 
 def test_one_instance_and_mixed_clusters_are_not_its_concern() -> None:
     # There is nothing to take away, or no count of one type.
-    result = verdict(ran(3600, "ml.m5.4xlarge"), even_use(60, cpu=5))
+    result = verdict(ran(3600, "ml.m5.4xlarge"), even_use(minutes=60, cpu=5))
     assert result == does_not_apply("it ran on one instance")
     result = verdict(
         ran(3600, groups=(InstanceGroup("ml.m5.4xlarge", 1), InstanceGroup("ml.m5.xlarge", 1)))
@@ -180,8 +184,8 @@ def test_one_instance_and_mixed_clusters_are_not_its_concern() -> None:
 
 def test_without_the_gpu_of_a_gpu_job_or_a_host_it_does_not_know() -> None:
     # Its card asks for CPU alone, which CPU jobs have too.
-    assert verdict(GPUS, even_use(60, hosts=4, cpu=5)) == cannot_judge("metric_missing")
-    assert verdict(FOUR, even_use(60, hosts=3, cpu=5)) == cannot_judge("hosts_missing")
+    assert verdict(GPUS, even_use(minutes=60, hosts=4, cpu=5)) == cannot_judge("metric_missing")
+    assert verdict(FOUR, even_use(minutes=60, hosts=3, cpu=5)) == cannot_judge("hosts_missing")
 
 
 def test_ten_percent_dearer_are_told_and_less_is_not() -> None:
@@ -233,9 +237,9 @@ def test_only_the_same_work_is_compared() -> None:
 def test_use_says_nothing_twice() -> None:
     """Use says nothing twice."""
     # On 8 hosts it said fewer; on 4 they are as little used: that is not their number.
-    assert verdict(FOUR, even_use(60, hosts=4, cpu=20), earlier=heeded(8)) == CLEAR
-    assert verdict(FOUR, even_use(60, hosts=4, cpu=20), earlier=heeded(4)) == FOUND
-    assert verdict(FOUR, even_use(60, hosts=4, cpu=20), earlier=heeded(None)) == FOUND
+    assert verdict(FOUR, even_use(minutes=60, hosts=4, cpu=20), earlier=heeded(8)) == CLEAR
+    assert verdict(FOUR, even_use(minutes=60, hosts=4, cpu=20), earlier=heeded(4)) == FOUND
+    assert verdict(FOUR, even_use(minutes=60, hosts=4, cpu=20), earlier=heeded(None)) == FOUND
 
 
 def test_late_gpu_points_are_too_few_to_judge() -> None:

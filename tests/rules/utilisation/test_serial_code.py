@@ -147,7 +147,7 @@ def test_each_kind_has_its_own_parameter() -> None:
 
 def test_other_jobs_are_not_its_concern() -> None:
     """On a GPU job one core feeds the GPU; a mix has no one type."""
-    result = verdict(ran(3600, "ml.g4dn.2xlarge"), even_use(60, cpu=12.5, memory=5, gpu=90))
+    result = verdict(ran(3600, "ml.g4dn.2xlarge"), even_use(minutes=60, cpu=12.5, memory=5, gpu=90))
     assert result == does_not_apply("…GPU…")
     result = verdict(
         ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))

@@ -23,7 +23,7 @@ from tests.fakes.rule_cases import (
 
 RULE = "some-gpus-unused"
 FOUR = ran(3600, "ml.g4dn.12xlarge")
-LITTLE = even_use(60, gpu=20, gpu_memory=5, cpu=5, memory=5)
+LITTLE = even_use(minutes=60, gpu=20, gpu_memory=5, cpu=5, memory=5)
 DDP = ("HyperParameters.sagemaker_torch_distributed_enabled", None, "true")
 EIGHT = gpu_type("ml.p4d.24xlarge", 96, 1152, 8, "A100")
 EIGHT = replace(EIGHT, gpu_memory_gib=Decimal(40), family="p4d")
@@ -61,11 +61,11 @@ def test_the_work_of_four_gpus_that_fits_on_one_is_found() -> None:
 
 def test_one_gpu_did_the_work_only_where_no_distribution_is_known() -> None:
     # 4.89 less 0.736 once, and less 1 + 0.24 x 3 times; stages that take turns look like one GPU
-    result = verdict(FOUR, even_use(60, gpu=24, gpu_memory=5, cpu=5, memory=5))
+    result = verdict(FOUR, even_use(minutes=60, gpu=24, gpu_memory=5, cpu=5, memory=5))
     assert result == finds(usd="4.154000", builder="derived", caution="…one of them did the work…")
     result = verdict(
         replace(FOUR, hints=Hints(distribution="parameter_server")),
-        even_use(60, gpu=24, gpu_memory=5, cpu=5, memory=5),
+        even_use(minutes=60, gpu=24, gpu_memory=5, cpu=5, memory=5),
     )
     assert result == finds(
         usd="3.624080", builder="derived", caution="…of 4 GPUs takes turns on one…"
@@ -73,7 +73,7 @@ def test_one_gpu_did_the_work_only_where_no_distribution_is_known() -> None:
     for word in ("smp", "xla", "accelerate"):
         result = verdict(
             replace(FOUR, hints=Hints(distribution=word)),
-            even_use(60, gpu=24, gpu_memory=5, cpu=5, memory=5),
+            even_use(minutes=60, gpu=24, gpu_memory=5, cpu=5, memory=5),
         )
         assert result == finds(bucket="possible", caution=f"…does a part of the work ({word})…")
 
@@ -82,23 +82,25 @@ def test_half_of_the_gpus_is_the_line() -> None:
     # At the peak, GPU work and GPU memory both; three of four may be four at work.
     # 50% of 4 = 2.0; 50.2% = 2.008
     # of 64 GiB: 32.0, then 32.1
-    assert verdict(FOUR, even_use(60, gpu=50, gpu_memory=5, cpu=5, memory=5)) == FOUND
-    assert verdict(FOUR, even_use(60, gpu=50.2, gpu_memory=5, cpu=5, memory=5)) == CLEAR
-    assert verdict(FOUR, even_use(60, gpu=5, gpu_memory=50, cpu=5, memory=5)) == FOUND
-    assert verdict(FOUR, even_use(60, gpu=5, gpu_memory=50.2, cpu=5, memory=5)) == CLEAR
+    assert verdict(FOUR, even_use(minutes=60, gpu=50, gpu_memory=5, cpu=5, memory=5)) == FOUND
+    assert verdict(FOUR, even_use(minutes=60, gpu=50.2, gpu_memory=5, cpu=5, memory=5)) == CLEAR
+    assert verdict(FOUR, even_use(minutes=60, gpu=5, gpu_memory=50, cpu=5, memory=5)) == FOUND
+    assert verdict(FOUR, even_use(minutes=60, gpu=5, gpu_memory=50.2, cpu=5, memory=5)) == CLEAR
 
 
 def test_the_policy_may_draw_the_line_elsewhere() -> None:
     """At a quarter, work for two of four is clear."""
     result = verdict(
-        FOUR, even_use(60, gpu=40, gpu_memory=5, cpu=5, memory=5), limits={"fits_on_at_most": 25}
+        FOUR,
+        even_use(minutes=60, gpu=40, gpu_memory=5, cpu=5, memory=5),
+        limits={"fits_on_at_most": 25},
     )
     assert result == CLEAR
 
 
 def test_work_on_all_gpus_is_clear() -> None:
     """90% of each."""
-    assert verdict(FOUR, even_use(60, gpu=90, gpu_memory=80, cpu=30, memory=30)) == CLEAR
+    assert verdict(FOUR, even_use(minutes=60, gpu=90, gpu_memory=80, cpu=30, memory=30)) == CLEAR
 
 
 def test_the_peak_of_the_busiest_host_decides() -> None:
@@ -118,7 +120,7 @@ def test_the_peak_of_the_busiest_host_decides() -> None:
 
 def test_without_a_size_that_holds_it_there_is_no_figure() -> None:
     # 30% of 48 vCPUs with 20% are 17.3, and one T4 comes with 16 at most.
-    result = verdict(FOUR, even_use(60, gpu=20, gpu_memory=5, cpu=30, memory=5))
+    result = verdict(FOUR, even_use(minutes=60, gpu=20, gpu_memory=5, cpu=30, memory=5))
     assert result == finds(
         change=None,
         builder="advice",
@@ -129,13 +131,13 @@ def test_without_a_size_that_holds_it_there_is_no_figure() -> None:
 
 def test_without_a_type_the_work_is_spread_or_there_is_more_of_it() -> None:
     result = verdict(
-        replace(FOUR, image=None), even_use(60, gpu=20, gpu_memory=5, cpu=30, memory=5)
+        replace(FOUR, image=None), even_use(minutes=60, gpu=20, gpu_memory=5, cpu=30, memory=5)
     )
     assert result == finds(fix=[], caution="…does not fit…Spread the work over all GPUs instead.")
     # spread already
     result = verdict(
         replace(FOUR, hints=Hints(distribution="ddp")),
-        even_use(60, gpu=20, gpu_memory=5, cpu=30, memory=5),
+        even_use(minutes=60, gpu=20, gpu_memory=5, cpu=30, memory=5),
     )
     assert result == finds(fix=[], caution="…Give each GPU more work instead: a larger batch.")
 
@@ -160,7 +162,7 @@ def test_a_smaller_size_may_have_more_gpus_than_needed() -> None:
 
 def test_one_gpu_is_not_its_concern() -> None:
     """There are no fewer."""
-    result = verdict(ran(3600, "ml.g4dn.xlarge"), even_use(60, gpu=5, gpu_memory=5))
+    result = verdict(ran(3600, "ml.g4dn.xlarge"), even_use(minutes=60, gpu=5, gpu_memory=5))
     assert result == does_not_apply("…one GPU…")
     result = verdict(replace(FOUR, groups=(*FOUR.groups, InstanceGroup("ml.g4dn.xlarge", 1))))
     assert result == does_not_apply("…several groups…")
@@ -168,7 +170,9 @@ def test_one_gpu_is_not_its_concern() -> None:
 
 def test_gpus_that_did_nothing_are_left_to_gpu_idle() -> None:
     """That is another story."""
-    assert verdict(FOUR, even_use(60, gpu=0, gpu_memory=1, cpu=50)) == does_not_apply("…gpu-idle…")
+    assert verdict(FOUR, even_use(minutes=60, gpu=0, gpu_memory=1, cpu=50)) == does_not_apply(
+        "…gpu-idle…"
+    )
 
 
 def test_a_catalogue_without_the_gpus_memory_says_nothing() -> None:
@@ -188,7 +192,7 @@ def test_a_training_plan_gets_no_other_size() -> None:
     # It is prepaid for this one; to distribute the work is free.
     result = verdict(
         replace(FOUR, purchase=Purchase.TRAINING_PLAN),
-        even_use(60, gpu=20, gpu_memory=5, cpu=5, memory=5),
+        even_use(minutes=60, gpu=20, gpu_memory=5, cpu=5, memory=5),
     )
     assert result == finds(change=None, bucket="none", caution="…prepaid…")
 
@@ -214,13 +218,13 @@ def test_work_may_be_distributed_instead() -> None:
 
 def test_it_tells_gpu_underuseds_story_on_the_advised_size_nothing_is_said_again() -> None:
     result = verdict(
-        ran(3600, "ml.g4dn.xlarge"), even_use(60, gpu=80, gpu_memory=20, cpu=60, memory=60)
+        ran(3600, "ml.g4dn.xlarge"), even_use(minutes=60, gpu=80, gpu_memory=20, cpu=60, memory=60)
     )
     assert result == does_not_apply("…")
     result = answer(
         "gpu-underused",
         ran(3600, "ml.g4dn.xlarge"),
-        even_use(60, gpu=80, gpu_memory=20, cpu=60, memory=60),
+        even_use(minutes=60, gpu=80, gpu_memory=20, cpu=60, memory=60),
     )
     assert result == CLEAR
 
