@@ -13,24 +13,22 @@ DEAR = {"ResourceConfig.InstanceType": "ml.g4dn.12xlarge", "ResourceConfig.Volum
 verdict = partial(request_answer, RULE)
 
 
-def test_a_missing_limit_on_a_dear_type_is_found() -> None:
-    """A day at $4.89."""
+def test_without_a_limit_a_day_at_4_89_dollars_an_hour_is_found() -> None:
+    """AWS's default: 24 h x $4.89 = $117."""
     assert verdict(DEAR | {RUN: None}) == finds("…up to $117…", severity="medium")
 
 
-def test_a_missing_limit_on_a_cheap_type_is_not_worth_a_line() -> None:
-    """A day at $0.23."""
+def test_without_a_limit_a_day_at_0_23_dollars_an_hour_is_clear() -> None:
+    """24 h x $0.23 = $5.52."""
     assert verdict({RUN: None}) == CLEAR
 
 
-def test_a_limit_that_somebody_wrote_is_found_from_five_days_on() -> None:
-    """Four days may be meant."""
+def test_a_limit_of_5_days_is_found_and_of_4_days_it_may_be_meant() -> None:
     assert verdict(DEAR | {RUN: 4 * 86_400}) == CLEAR
     assert verdict(DEAR | {RUN: 5 * 86_400}) == finds("…5 d…")
 
 
-def test_the_severity_follows_the_dollars() -> None:
-    """Ten instances cost over $1,000."""
+def test_the_severity_is_high_if_a_day_of_10_instances_costs_over_1000_dollars() -> None:
     result = verdict(DEAR | {RUN: None, "ResourceConfig.InstanceCount": 10})
     assert result == finds(severity="high")
 

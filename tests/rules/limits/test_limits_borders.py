@@ -5,7 +5,7 @@ from functools import partial
 
 from tests.fakes.judging import answer
 from tests.fakes.rule_cases import even_use, finds
-from tests.rules.limits.test_failed_spend import LEAK, STEADY, grew, out_of_memory
+from tests.rules.limits.test_failed_spend import LEAK, STEADY, filled_gpu, out_of_memory
 
 verdict = partial(answer, "failed-spend")
 ROSE = finds(STEADY)
@@ -30,18 +30,18 @@ KILLED = out_of_memory("AlgorithmError: , exit code: 137")
 
 def test_memory_that_rose_by_more_than_three_quarters_within_two_fifths_is_a_step() -> None:
     """From 38% to 98% are 60 points, of which 45 are three quarters."""
-    assert verdict(*grew(fifths(38, 45, 83, 90, 98))) == ROSE
-    assert verdict(*grew(fifths(38, 45, 84, 90, 98))) == DID_NOT_RISE
+    assert verdict(*filled_gpu(fifths(38, 45, 83, 90, 98))) == ROSE
+    assert verdict(*filled_gpu(fifths(38, 45, 84, 90, 98))) == DID_NOT_RISE
 
 
 def test_memory_that_falls_by_half_of_its_rise_is_a_sawtooth() -> None:
-    assert verdict(*grew(falls(EVEN, 69))) == ROSE
-    assert verdict(*grew(falls(EVEN, 68))) == DID_NOT_RISE
+    assert verdict(*filled_gpu(falls(EVEN, 69))) == ROSE
+    assert verdict(*filled_gpu(falls(EVEN, 68))) == DID_NOT_RISE
 
 
 def test_the_last_three_points_are_those_in_which_the_process_dies() -> None:
-    assert verdict(*grew([*LEAK, 60, 3])) == ROSE
-    assert verdict(*grew([*LEAK, 60, 3, 3])) == DID_NOT_RISE
+    assert verdict(*filled_gpu([*LEAK, 60, 3])) == ROSE
+    assert verdict(*filled_gpu([*LEAK, 60, 3, 3])) == DID_NOT_RISE
 
 
 def test_host_memory_below_80_percent_does_not_show_that_it_ran_out() -> None:

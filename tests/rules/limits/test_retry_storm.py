@@ -107,30 +107,16 @@ def test_without_history_or_time_it_does_not_know() -> None:
 
 def test_failures_that_were_never_billed_are_no_matter_of_cost() -> None:
     """Capacity that never came: $0 so far."""
-    result = verdict(
-        failed(
-            "CapacityError: none",
-            started_at=None,
-            training_s=None,
-            billable_s=None,
-            phases=phases(("Starting", -600)),
-        ),
-        earlier=[before(n, reason="capacity error", total_usd=Decimal(0)) for n in (1, 2)],
+    unbilled = failed(
+        "CapacityError: none",
+        started_at=None,
+        training_s=None,
+        billable_s=None,
+        phases=phases(("Starting", -600)),
     )
-    assert result == CLEAR
-    result = verdict(
-        failed(
-            "CapacityError: none",
-            started_at=None,
-            training_s=None,
-            billable_s=None,
-            phases=phases(("Starting", -600)),
-        ),
-        earlier=[
-            *[before(n, reason="capacity error", total_usd=Decimal(0)) for n in (1, 2)],
-            before(3, reason="capacity error"),
-        ],
-    )
+    free = [before(hours, reason="capacity error", total_usd=Decimal(0)) for hours in (1, 2)]
+    assert verdict(unbilled, earlier=free) == CLEAR
+    result = verdict(unbilled, earlier=[*free, before(3, reason="capacity error")])
     assert result == finds(evidence={"so_far_usd": Decimal("0.23")})
 
 
@@ -150,22 +136,10 @@ def test_errors_of_aws_belong_into_a_retry_strategy() -> None:
 
 
 def test_the_evidence_says_whether_the_settings_were_the_same() -> None:
-    # Unknown where one run has no fingerprint.
-    result = verdict(
-        failed(fingerprint="aa"[0]),
-        earlier=[before(1, fingerprint="a"), before(2, fingerprint="aa"[1])],
-    )
-    assert result == finds(evidence={"same_settings": True})
-    result = verdict(
-        failed(fingerprint="ab"[0]),
-        earlier=[before(1, fingerprint="a"), before(2, fingerprint="ab"[1])],
-    )
-    assert result == finds(evidence={"same_settings": False})
-    result = verdict(
-        failed(fingerprint=("a", None)[0]),
-        earlier=[before(1, fingerprint="a"), before(2, fingerprint=("a", None)[1])],
-    )
-    assert result == finds(evidence={"same_settings": None})
+    for second, same in (("a", True), ("b", False), (None, None)):
+        runs = [before(1, fingerprint="a"), before(2, fingerprint=second)]
+        result = verdict(failed(fingerprint="a"), earlier=runs)
+        assert result == finds(evidence={"same_settings": same})
 
 
 def test_trials_and_free_jobs_are_not_its_concern() -> None:
