@@ -194,6 +194,31 @@ def ran(
     return job(instance, instances, **plain | changes)
 
 
+def phased_job(
+    *parts: tuple[str, int], instance: str = "ml.g5.2xlarge", instances: int = 1, **changes: Any
+) -> Job:
+    """A training job of these phases, in billed seconds, after a minute of Starting."""
+    seconds = Decimal(sum(part_s for _, part_s in parts if part_s > 0))
+    plain: dict[str, Any] = {
+        "phases": phases(("Starting", -60), *parts),
+        "training_s": seconds,
+        "billable_s": seconds,
+    }
+    return job(instance, instances, **plain | changes)
+
+
+def never_started(status: str = "Failed") -> Job:
+    """A job that ended before an instance was there: nothing is billed."""
+    return job(
+        status=status,
+        started_at=None,
+        ended_at=None,
+        training_s=None,
+        billable_s=None,
+        phases=phases(("Starting", -600)),
+    )
+
+
 def batch_job(
     kind: JobKind, seconds: int, instance: str = "ml.m5.xlarge", instances: int = 1, **changes: Any
 ) -> Job:

@@ -8,7 +8,7 @@ from sageaudit.domain.job.job import Hints, Job, Parent, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Upload
 from sageaudit.structs import replace
-from tests.fakes.jobs import START, Points, job, market, phases, ran
+from tests.fakes.jobs import START, Points, job, market, never_started, phases, ran
 from tests.fakes.judging import answer
 from tests.fakes.rule_cases import (
     CLEAR,
@@ -24,18 +24,6 @@ from tests.fakes.rule_cases import (
 
 RULE = "failed-spend"
 SEARCH = JobKind.TUNING.row.rollup
-
-
-def never_started(status: str) -> Job:
-    """A job that ended before an instance was there."""
-    return job(
-        status=status,
-        started_at=None,
-        ended_at=None,
-        training_s=None,
-        billable_s=None,
-        phases=phases(("Starting", -600)),
-    )
 
 
 def failed(reason: str | None = None, **changes: Any) -> Job:
