@@ -13,6 +13,7 @@ from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, f
 
 RULE = "duplicate-run"
 RUN = ran(3600, fingerprint="f1", data_pinned=True)
+"""An hour at $0.23 and a volume of 30 GB at $0.14 a month."""
 
 
 def same(days_ago: int = 3, **facts: Any) -> AuditSummary:
@@ -80,8 +81,8 @@ def test_a_run_that_gave_nothing_is_repeated_for_a_reason() -> None:
     assert verdict(RUN, earlier=[same(left_artifact=False)]) == CLEAR
 
 
-def test_exactly_thirty_days_are_near() -> None:
-    """31 are not; nor is a run that ended after this one began."""
+def test_a_run_30_days_ago_is_near_and_31_days_ago_it_is_not() -> None:
+    """Nor is one that ended after this one began."""
     assert verdict(RUN, earlier=[same(30)]) == FOUND
     assert verdict(RUN, earlier=[same(31)]) == CLEAR
     assert verdict(RUN, earlier=[same(-1)]) == CLEAR

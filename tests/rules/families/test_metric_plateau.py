@@ -15,11 +15,20 @@ from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
 from sageaudit.structs import replace
 from tests.fakes.jobs import START, job, phases, ran, series, usage
 from tests.fakes.judging import answer, outcome, usd
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, measured
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    cannot_judge,
+    does_not_apply,
+    finds,
+    given_job,
+    measured,
+)
 
 RULE = "metric-plateau"
 BUILT_IN = "683313688378.dkr.ecr.us-east-1.amazonaws.com"
 TWO_HOURS = ran(7200, "ml.g5.2xlarge")
+"""At $1.515 an hour."""
 Values = Sequence[float | None]
 
 
@@ -33,9 +42,10 @@ def falls(until: int, points: int = 120) -> list[float]:
     return [2.0 * 0.95 ** min(minute, until) for minute in range(points)]
 
 
-def reported(values: Values, metric: str = "validation:loss", of: Job = TWO_HOURS) -> Measurements:
-    """What is known of a run that reported one metric and none of its hosts."""
-    return usage(of, curve(values, metric))
+@given_job
+def reported(job: Job, values: Values, metric: str = "validation:loss") -> Measurements:
+    """A run that reported one metric and nothing of its hosts."""
+    return usage(job, curve(values, metric))
 
 
 LATE = [*falls(40, 100), *[falls(40)[-1] * 0.995] * 20]
@@ -61,20 +71,15 @@ def test_the_saving_is_what_came_after_ten_points_of_patience() -> None:
     )
 
 
-def test_exactly_fifteen_minutes_after_the_patience_are_enough() -> None:
+def test_15_flat_minutes_after_the_patience_are_found_and_14_are_not() -> None:
     # A run of 80 minutes: flat from 54 on, 10 points of patience, the last point at 79.
-    result = verdict(
-        ran(4800, "ml.g5.2xlarge"), reported(falls(54, 80), of=ran(4800, "ml.g5.2xlarge"))
-    )
+    result = verdict(ran(4800, "ml.g5.2xlarge"), reported(falls(54, 80)))
     assert result == finds(evidence={"cut_s": 900})
-    result = verdict(
-        ran(4800, "ml.g5.2xlarge"), reported(falls(55, 80), of=ran(4800, "ml.g5.2xlarge"))
-    )
+    result = verdict(ran(4800, "ml.g5.2xlarge"), reported(falls(55, 80)))
     assert result == CLEAR
 
 
-def test_exactly_a_quarter_of_training_is_enough() -> None:
-    """30 of 120 minutes; 29 of them are not."""
+def test_30_flat_minutes_of_120_a_quarter_are_found_and_29_are_not() -> None:
     assert verdict(TWO_HOURS, reported(falls(89))) == finds(evidence={"flat_s": 1800})
     assert verdict(TWO_HOURS, reported(falls(90))) == CLEAR
 
@@ -89,7 +94,7 @@ def test_training_that_learns_to_the_end_is_clear() -> None:
     assert result == CLEAR
 
 
-def test_exactly_one_percent_is_no_gain() -> None:
+def test_a_gain_of_1_percent_is_none_and_of_1_1_percent_it_is_one() -> None:
     # Of 1.00 to 0.99 at minute 60; to 0.989 it is one, and 59 flat minutes remain.
     result = verdict(TWO_HOURS, reported([1.0] * 60 + [0.99] * 60))
     assert result == finds(evidence={"flat_s": 119 * 60})
@@ -98,7 +103,6 @@ def test_exactly_one_percent_is_no_gain() -> None:
 
 
 def test_small_gains_add_up() -> None:
-    """Small gains add up."""
     # A hundredth of a percent each minute: 1% of minute 1, where the median begins, at 102.
     result = verdict(
         TWO_HOURS,
@@ -144,7 +148,7 @@ def test_an_answer_without_phases_is_cut_in_its_run() -> None:
     """Of 2018: one run from start to end."""
     result = verdict(
         ran(7200, "ml.g5.2xlarge", phases=phases(("Running", 7200))),
-        reported(falls(40), of=ran(7200, "ml.g5.2xlarge", phases=phases(("Running", 7200)))),
+        reported(falls(40)),
     )
     assert result == finds(usd="1.742250")
 
@@ -188,8 +192,7 @@ def test_the_tuning_jobs_objective_stands_before_all() -> None:
     assert result == CLEAR
 
 
-def test_nineteen_points_draw_no_curve() -> None:
-    """20 do."""
+def test_20_points_draw_a_curve_and_19_do_not() -> None:
     assert verdict(TWO_HOURS, reported(falls(5, 19))) == cannot_judge("too_few_points")
     assert verdict(TWO_HOURS, measured(curve(falls(5, 20), period_s=360))) == FOUND
 
@@ -224,7 +227,7 @@ def test_the_advised_run_gets_no_advice() -> None:
     """Stopped after ten points of patience."""
     result = verdict(
         ran(3060, "ml.g5.2xlarge", max_runtime_s=3060),
-        reported(falls(40, 51), of=ran(3060, "ml.g5.2xlarge", max_runtime_s=3060)),
+        reported(falls(40, 51)),
     )
     assert result == CLEAR
 
@@ -239,16 +242,7 @@ def test_a_job_whose_end_is_before_its_start_does_not_raise() -> None:
             phases=(),
             metric_names=("validation:loss",),
         ),
-        reported(
-            falls(40),
-            of=job(
-                ended_at=START - timedelta(hours=1),
-                training_s=None,
-                billable_s=None,
-                phases=(),
-                metric_names=("validation:loss",),
-            ),
-        ),
+        reported(falls(40)),
     )
     assert result == cannot_judge("metric_missing")
 

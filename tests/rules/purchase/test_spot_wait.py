@@ -31,17 +31,10 @@ def test_a_wait_without_spot_is_refused() -> None:
 
 def test_a_built_in_algorithm_waits_an_hour_without_checkpoints() -> None:
     # With them, or within the hour, it may.
-    result = verdict(SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS, WAIT: 7200})
-    assert result == finds("…k-means…")
-    result = verdict(
-        (SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS, WAIT: 7200}) | {WAIT: 3600}
-    )
-    assert result == CLEAR
-    result = verdict(
-        (SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS, WAIT: 7200})
-        | {"CheckpointConfig": {"S3Uri": "s3://bucket/c"}}
-    )
-    assert result == CLEAR
+    two_hours = SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS, WAIT: 7200}
+    assert verdict(two_hours) == finds("…k-means…")
+    assert verdict(two_hours | {WAIT: 3600}) == CLEAR
+    assert verdict(two_hours | {"CheckpointConfig": {"S3Uri": "s3://bucket/c"}}) == CLEAR
 
 
 def test_a_wait_that_is_known_later_is_not_judged() -> None:

@@ -66,8 +66,7 @@ def test_the_pools_volumes_are_saved_too() -> None:
     )
 
 
-def test_a_pool_as_long_as_the_download_is_clear() -> None:
-    # Exactly 120 s cost no more than they save; one second more does.
+def test_a_pool_of_120_s_is_as_long_as_the_download_and_clear_and_one_of_121_s_is_found() -> None:
     assert verdict(pooled(120)) == CLEAR
     assert verdict(pooled(121)) == FOUND
 
@@ -77,8 +76,8 @@ def test_a_pool_of_no_seconds_is_clear() -> None:
     assert verdict(pooled(0, phases=phases(("Training", 3600)))) == CLEAR
 
 
-def test_a_pool_that_was_taken_over_soon_is_clear() -> None:
-    """Within twice the 10 minutes that a start may take."""
+def test_a_pool_that_was_taken_over_within_1199_s_is_clear() -> None:
+    """Less than twice the 10 minutes that a start may take."""
     assert verdict(pooled(140, "Reused")) == CLEAR
     assert verdict(pooled(1199, "Reused")) == CLEAR
 
@@ -100,38 +99,26 @@ def test_without_a_familys_gaps_the_keep_alive_becomes_as_long_as_a_start() -> N
 
 
 def test_a_long_start_makes_a_longer_wait_worth_it() -> None:
-    # 20 minutes of Starting and Downloading: 39 minutes of pool are under twice that.
-    result = verdict(
-        pooled(
-            2340,
-            "Reused",
-            phases=phases(("Starting", -600), ("Downloading", 600), ("Training", 3000)),
-        )
-    )
-    assert result == CLEAR
-    result = verdict(
-        pooled(
-            2400,
-            "Reused",
-            phases=phases(("Starting", -600), ("Downloading", 600), ("Training", 3000)),
-        )
-    )
-    assert result == FOUND
+    # 20 minutes of Starting and Downloading: 2,340 s of pool are under twice that, 2,400 s are not.
+    slow = phases(("Starting", -600), ("Downloading", 600), ("Training", 3000))
+    assert verdict(pooled(2340, "Reused", phases=slow)) == CLEAR
+    assert verdict(pooled(2400, "Reused", phases=slow)) == FOUND
 
 
-def test_exactly_two_starts_are_too_long() -> None:
-    """1,200 s; the threshold is the policy's."""
+def test_a_pool_of_1200_s_is_two_starts_and_too_long_unless_the_policy_allows_four() -> None:
     assert verdict(pooled(1200, "Reused")) == FOUND
     assert verdict(pooled(1800, "Reused"), limits={"times_the_start": 4}) == CLEAR
 
 
 def test_a_wait_of_many_times_the_work_is_too_long_too() -> None:
-    # 20 minutes of pool after a run of four: five times the work and more than a start.
-    result = verdict(pooled(1200, "Reused", training_s=Decimal(240), billable_s=Decimal(240)))
-    assert result == FOUND
-    result = verdict(pooled(1199, "Reused", training_s=Decimal(240), billable_s=Decimal(240)))
-    assert result == CLEAR
-    assert verdict(pooled(600, "Reused", training_s=Decimal(60), billable_s=Decimal(60))) == CLEAR
+    # After a run of 4 minutes 1,200 s of pool are five times the work and more than a start.
+    def after_work_of(work_s: int, retained_s: int) -> object:
+        work = Decimal(work_s)
+        return verdict(pooled(retained_s, "Reused", training_s=work, billable_s=work))
+
+    assert after_work_of(240, retained_s=1200) == FOUND
+    assert after_work_of(240, retained_s=1199) == CLEAR
+    assert after_work_of(60, retained_s=600) == CLEAR
 
 
 def test_the_fix_serves_the_familys_short_gaps() -> None:
