@@ -16,6 +16,7 @@ def test_a_keep_alive_of_6_hours_at_4_89_dollars_an_hour_is_found() -> None:
 
 
 def test_a_keep_alive_of_an_hour_at_4_89_dollars_an_hour_is_clear() -> None:
+    # Less than $5.
     assert verdict(DEAR | {KEEP: 3600}) == CLEAR
     assert verdict(DEAR) == CLEAR
 

@@ -76,8 +76,8 @@ def test_a_run_of_30_minutes_is_long_enough_and_one_second_less_is_not() -> None
     assert verdict(ran(1799, GPU, 6)) == CLEAR
 
 
-def test_a_family_that_cost_less_than_3_dollars_is_left_alone() -> None:
-    # 6 h x $0.23 = $1.38 are less than $3; two runs for $1.31 each before it make $4.
+def test_a_family_that_cost_less_than_4_dollars_is_left_alone() -> None:
+    # 6 h x $0.23 = $1.38; with two runs for $1.31 each before it the family's are $4.
     run = ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0)
     earlier = [earlier_run(days, total_usd=Decimal("1.31")) for days in (1, 2)]
     assert verdict(run, earlier=[]) == CLEAR

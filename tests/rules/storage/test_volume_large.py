@@ -12,8 +12,8 @@ SIZE = "ResourceConfig.VolumeSizeInGB"
 verdict = partial(request_answer, RULE)
 
 
-def test_ten_dollars_are_not_worth_a_line() -> None:
-    # 2,000 GB are $9.03; and cheap volumes beside dear instances are as they should be.
+def test_a_volume_of_9_03_dollars_a_day_is_clear() -> None:
+    # 2,000 GB x $0.14 x 24 h / 744 h. Cheap volumes beside dear instances are clear too.
     assert verdict(DAY | {SIZE: 2000}) == CLEAR
     assert verdict(DAY | {SIZE: 3000, "ResourceConfig.InstanceType": "ml.m5.4xlarge"}) == CLEAR
 

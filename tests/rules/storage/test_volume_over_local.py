@@ -16,7 +16,7 @@ TRAINING = {"ResourceConfig.InstanceType": SMALL.name}
 verdict = partial(request_answer, RULE, market=ON)
 
 
-def test_as_much_as_there_is_is_clear() -> None:
+def test_125_gb_on_125_gb_of_local_storage_are_clear() -> None:
     """And so is a type whose storage is not known."""
     assert verdict(TRAINING | {"ResourceConfig.VolumeSizeInGB": 125}) == CLEAR
     result = verdict(
@@ -25,7 +25,7 @@ def test_as_much_as_there_is_is_clear() -> None:
     assert result == CLEAR
 
 
-def test_more_than_the_local_storage_is_found() -> None:
+def test_126_gb_on_125_gb_of_local_storage_are_found() -> None:
     assert verdict(TRAINING | {"ResourceConfig.VolumeSizeInGB": 126}) == finds("…125 GB…")
 
 

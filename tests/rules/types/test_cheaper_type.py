@@ -20,7 +20,9 @@ from tests.fakes.rule_cases import CLEAR, cannot_judge, does_not_apply, even_use
 
 RULE = "cheaper-type"
 T4 = ran(3600, "ml.g4dn.4xlarge", volume_gb=0)
+"""An hour on one T4, 16 vCPUs and 64 GiB at $1.505."""
 T4_HALF = ran(3600, "ml.g4dn.2xlarge", volume_gb=0)
+"""The same on 8 vCPUs and 32 GiB at $0.94. ml.g4dn.xlarge has 4 and 16 GiB at $0.736."""
 LITTLE = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 30.0, "memory": 10.0}
 WELL_USED = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 15.0, "memory": 10.0}
 
@@ -90,9 +92,8 @@ def test_a_well_used_gpu_on_too_large_a_host_is_found() -> None:
     )
 
 
-def test_the_type_holds_all_that_was_used() -> None:
-    """At the line and just above it."""
-    # with a fifth above: 4.0 of 4 vCPUs, and 4.4, 1.09 times as long; 16 GiB of 16, and 16.1
+def test_the_type_holds_all_that_was_used_and_20_percent_more() -> None:
+    # Of 4 vCPUs 4.0, and 4.4, which takes 1.09 times as long; of 16 GiB 16.0, and 16.1.
     result = verdict(T4, even_use(minutes=60, **WELL_USED | {"cpu": 20.83, "memory": 10}))
     assert result == finds(fix=["ml.g4dn.xlarge"])
     result = verdict(T4, even_use(minutes=60, **WELL_USED | {"cpu": 23, "memory": 10}))
@@ -103,8 +104,7 @@ def test_the_type_holds_all_that_was_used() -> None:
     assert result == finds(fix=["ml.g4dn.2xlarge"])
 
 
-def test_a_full_instance_is_clear() -> None:
-    """95% of everything."""
+def test_an_instance_used_to_95_percent_is_clear() -> None:
     assert verdict(T4, even_use(minutes=60, gpu=95, gpu_memory=95, cpu=95, memory=95)) == CLEAR
 
 
