@@ -145,12 +145,6 @@ def planned(
     )
 
 
-def request_outcome(rule: str, changes: Mapping[str, Any] | None = None, **more: Any) -> Outcome:
-    """One rule's answer about a request."""
-    [answer] = [o for name, o in planned(changes, **more).outcomes if name.name == rule]
-    return answer
-
-
 def request_finding(rule: str, changes: Mapping[str, Any] | None = None, **more: Any) -> Finding:
     """The rule's finding about a request."""
     [finding] = [f for f in planned(changes, **more).findings if f.rule.name == rule]

@@ -47,13 +47,6 @@ def tuning_outcome(
     return answer
 
 
-def tuning_found(rule: str, trials: Sequence[Trial], of: Job | None, **more: Any) -> Found:
-    """The rule's finding; fails with its answer where it found nothing."""
-    answer = tuning_outcome(rule, trials, of, **more)
-    assert isinstance(answer, Found), answer
-    return answer
-
-
 def tuning_answer(
     rule: str, trials: Sequence[Trial], of: Job | None, **more: Any
 ) -> Finding | Outcome:

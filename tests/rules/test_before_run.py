@@ -13,7 +13,7 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import RequestCase
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import TYPES, FixedPrices, instance_type
-from tests.fakes.planned import LATER, REQUESTED, planned, request_answer, request_outcome
+from tests.fakes.planned import LATER, REQUESTED, planned, request_answer
 from tests.fakes.request import known
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 
@@ -47,7 +47,7 @@ def test_a_rule_does_not_judge_what_is_known_later(name: str) -> None:
     for kind in RULES[name].kinds:
         own = [path for path in RULES[name].reads if "[]" not in path and known(kind, path)]
         if own:
-            answer = request_outcome(name, {own[0]: LATER}, kind=kind)
+            answer = request_answer(name, {own[0]: LATER}, kind=kind)
             assert isinstance(answer, Unknown)
             assert answer.code == "not_known_yet"
 

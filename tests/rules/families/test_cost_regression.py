@@ -327,3 +327,16 @@ def test_a_family_without_three_alike_in_a_row_has_no_usual_cost() -> None:
 def test_a_run_of_unknown_cost_is_unknown() -> None:
     """Its type has no price."""
     assert verdict(ran(3600, "ml.unpriced.xlarge"), earlier=STEADY) == cannot_judge("bill_unknown")
+
+
+def test_a_first_point_a_minute_and_half_as_late_again_is_a_change_of_the_data() -> None:
+    """After 3 minutes instead of 120 s; 121 s are less than a minute apart."""
+    batch = batch_job(JobKind.PROCESSING, 7200, **NO_STORAGE)
+    first_after_3_min = one_host(cores=[None] * 3 + [0.9] * 117)
+
+    def after(first_point_s: int) -> object:
+        runs = family(*["0.23"] * 5, kind="processing", first_point_s=Decimal(first_point_s))
+        return verdict(batch, first_after_3_min, earlier=runs)
+
+    assert after(120) == finds("…its data (1 min more until its first point)…")
+    assert after(121) == finds(without="first point")

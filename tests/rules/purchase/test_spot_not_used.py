@@ -2,6 +2,8 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+import pytest
+
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
@@ -249,3 +251,10 @@ def test_the_wait_limit_is_above_the_run_limit() -> None:
     assert verdict(ran(1800, GPU, 6, max_runtime_s=7200)) == finds(
         fix=["s3://<bucket>/<prefix>", True, 14_400]
     )
+
+
+@pytest.mark.parametrize(("limit_s", "wait_s"), [(86_399, 172_798), (86_401, 172_801)])
+def test_advised_spot_waits_as_long_as_the_run_and_a_day_at_most(limit_s: int, wait_s: int) -> None:
+    job = ran(1800, GPU, 6, max_runtime_s=limit_s)
+    advised = finds(fix=["s3://<bucket>/<prefix>", True, wait_s])
+    assert verdict(job) == advised

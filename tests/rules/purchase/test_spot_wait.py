@@ -1,5 +1,7 @@
 from functools import partial
 
+import pytest
+
 from tests.fakes.planned import KMEANS, LATER, request_answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 
@@ -47,3 +49,15 @@ def test_a_wait_as_long_as_the_runs_limit_of_an_hour_is_enough() -> None:
     assert verdict(SPOT | {WAIT: 3599}) == FOUND
     assert verdict(SPOT | {WAIT: 3600}) == CLEAR
     assert verdict(SPOT | {WAIT: 3601}) == CLEAR
+
+
+@pytest.mark.parametrize(("limit_s", "wait_s"), [(86_399, 172_798), (86_401, 172_801)])
+def test_a_spot_wait_is_as_long_as_the_run_and_a_day_at_most(limit_s: int, wait_s: int) -> None:
+    assert verdict(SPOT | {RUN: limit_s}) == finds(fix=[(WAIT, None, wait_s)])
+
+
+def test_a_built_in_algorithm_without_checkpoints_waits_an_hour_and_no_second_more() -> None:
+    built_in = SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS}
+    assert verdict(built_in | {WAIT: 3600}) == CLEAR
+    longer = finds("…k-means…", fix=[(WAIT, 3601, 3600)])
+    assert verdict(built_in | {WAIT: 3601}) == longer

@@ -3,10 +3,10 @@ from functools import partial
 import pytest
 
 from sageaudit.domain.audit.trials import Trial
-from sageaudit.domain.bill.finding import Clear
+from sageaudit.domain.bill.finding import Finding
 from tests.fakes.families import trial
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
-from tests.fakes.tuning import tuning_answer, tuning_found, tuning_job, tuning_outcome
+from tests.fakes.tuning import tuning_answer, tuning_job
 
 RULE = "tuning-strategy"
 CONFIG = "HyperParameterTuningJobConfig"
@@ -110,12 +110,11 @@ def test_a_large_grid_is_found() -> None:
 )
 def test_the_advised_tuning_job_gets_no_advice(strategy: str, trials: int, parallel: int) -> None:
     """Bayesian with at most a tenth in parallel."""
-    what = tuning_found(
-        RULE, completed(trials), tuning_job(strategy=strategy, max_parallel=parallel)
-    )
-    new = {p.path.rpartition(".")[2]: p.new for p in what.fix}
+    finding = verdict(completed(trials), tuning_job(strategy=strategy, max_parallel=parallel))
+    assert isinstance(finding, Finding)
+    new = {p.path.rpartition(".")[2]: p.new for p in finding.found.fix}
     advised = tuning_job(
         strategy=new.get("Strategy", strategy),
         max_parallel=new.get("MaxParallelTrainingJobs", parallel),
     )
-    assert tuning_outcome(RULE, completed(trials), advised) == Clear()
+    assert verdict(completed(trials), advised) == CLEAR
