@@ -43,7 +43,7 @@ def rising(minutes: int, first: float = 40, last: float = 98) -> list[float]:
     return [first + (last - first) * minute / (minutes - 1) for minute in range(minutes)]
 
 
-LEAK = rising(50)
+LEAK = rising(minutes=50)
 """From 40% to 98% in 50 minutes."""
 
 
@@ -142,9 +142,9 @@ def test_memory_that_is_full_from_the_start_or_filled_at_once_does_not_rise_stea
     for memory in (
         [96.0] * 50,
         [10.0] * 3 + [95.0] * 47,
-        [*rising(25, 40, 44), *rising(25, 90, 94)],
-        rising(50, 20, 79.9),
-        rising(50, 88, 98),
+        [*rising(minutes=25, first=40, last=44), *rising(minutes=25, first=90, last=94)],
+        rising(minutes=50, first=20, last=79.9),
+        rising(minutes=50, first=88, last=98),
     ):
         assert verdict(*filled_gpu(memory)) == finds(
             "…GPU memory was last recorded at…",
@@ -158,8 +158,8 @@ def test_a_rise_of_10_points_from_the_first_fifth_to_the_last_is_enough_and_of_l
     None
 ):
     # By 0.25 a minute the medians of the first and the last ten minutes are 40 x 0.25 apart.
-    assert verdict(*filled_gpu(rising(50, 80, 92.25))) == ROSE
-    assert verdict(*filled_gpu(rising(50, 80, 92.2))) == DID_NOT_RISE
+    assert verdict(*filled_gpu(rising(minutes=50, first=80, last=92.25))) == ROSE
+    assert verdict(*filled_gpu(rising(minutes=50, first=80, last=92.2))) == DID_NOT_RISE
 
 
 def test_a_sawtooth_does_not_rise_steadily_however_its_teeth_lie() -> None:
@@ -179,9 +179,9 @@ def test_falls_of_5_points_on_the_way_do_not_hide_a_rise_and_one_of_half_the_ris
 
 def test_25_points_without_a_gap_over_6_minutes_show_a_rise_and_24_do_not() -> None:
     # 25 points are five in each fifth, of a minute or of five minutes.
-    assert verdict(*filled_gpu(rising(25))) == ROSE
-    assert verdict(*filled_gpu(rising(24))) == DID_NOT_RISE
-    assert verdict(*filled_gpu(rising(25), period_s=300)) == finds("…over 2 h 5 min…")
+    assert verdict(*filled_gpu(rising(minutes=25))) == ROSE
+    assert verdict(*filled_gpu(rising(minutes=24))) == DID_NOT_RISE
+    assert verdict(*filled_gpu(rising(minutes=25), period_s=300)) == finds("…over 2 h 5 min…")
     assert verdict(*filled_gpu([*LEAK[:20], *[None] * 6, *LEAK[26:]])) == finds("…over 50 min…")
     assert verdict(*filled_gpu([*LEAK[:20], *[None] * 7, *LEAK[27:]])) == DID_NOT_RISE
 
@@ -192,7 +192,7 @@ def test_of_several_gpus_the_mean_is_named_and_of_several_hosts_the_one_that_end
     # Of those that rose; where a host has no points, nothing is said.
     result = verdict(*filled_gpu(LEAK, gpus=4, instance="ml.g4dn.12xlarge"))
     assert result == finds("…over 50 min, from about 45% to 98% on average over 4 GPUs…")
-    result = verdict(*filled_gpu([99.0] * 50, LEAK, rising(50, 40, 90)))
+    result = verdict(*filled_gpu([99.0] * 50, LEAK, rising(minutes=50, first=40, last=90)))
     assert result == finds("…rose steadily over 50 min on algo-2, from about 45% to 98%)…")
     assert verdict(*filled_gpu(LEAK, [None] * 50)) == DID_NOT_RISE
 

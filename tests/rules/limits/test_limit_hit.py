@@ -83,7 +83,7 @@ verdict = partial(answer, RULE)
 
 def test_a_run_that_was_idle_for_31_of_60_minutes_says_so_and_gets_no_longer_limit() -> None:
     # 30 are not most of the hour. Lost is the same: $0.23 + 30 GB x 1 h / 744 h x $0.14.
-    assert verdict(cut(), idle_after(29)) == finds(
+    assert verdict(cut(), idle_after(minutes=29)) == finds(
         "The run was idle from minute 29 on, for 31 min. MaxRuntimeInSeconds ended the run "
         "after 1 h on 1 x ml.m5.xlarge; it left neither artifact nor checkpoints.",
         builder="lost",
@@ -94,7 +94,7 @@ def test_a_run_that_was_idle_for_31_of_60_minutes_says_so_and_gets_no_longer_lim
         evidence={"idle_s": 1860, "idle_from_s": 1740},
         caution="This money is spent: a run that waits…",
     )
-    assert verdict(cut(), idle_after(30)) == finds(
+    assert verdict(cut(), idle_after(minutes=30)) == finds(
         "MaxRuntimeInSeconds ended…",
         usd="0.235645",
         fix=[CHECKPOINTS, 7200],
@@ -105,12 +105,12 @@ def test_a_run_that_was_idle_for_31_of_60_minutes_says_so_and_gets_no_longer_lim
 
 def test_a_run_that_was_idle_for_its_last_60_minutes_waited_and_for_59_it_did_not() -> None:
     """Whatever came before."""
-    assert verdict(cut_after(9000), idle_at_end(9000, 3600)) == finds(
+    assert verdict(cut_after(seconds=9000), idle_at_end(seconds=9000, idle_s=3600)) == finds(
         "The run was idle from minute 90 on, for 1 h…",
         fix=[CHECKPOINTS],
         first_step="Read its log…a longer limit…",
     )
-    assert verdict(cut_after(9000), idle_at_end(9000, 3540)) == finds(
+    assert verdict(cut_after(seconds=9000), idle_at_end(seconds=9000, idle_s=3540)) == finds(
         "MaxRuntimeInSeconds ended…", lacks="idle_s"
     )
 
@@ -119,22 +119,22 @@ def test_an_idle_processing_job_has_no_parameter_to_change() -> None:
     """Nor is its limit raised."""
     result = verdict(
         cut_processing(phases=phases(("Processing", 3600))),
-        idle_after(10),
+        idle_after(minutes=10),
     )
     assert result == finds("The run was idle from minute 10 on…", fix=[])
 
 
 def test_idleness_that_is_not_known_is_not_said() -> None:
     """Points of an hour; one of two hosts without points."""
-    assert verdict(cut(), idle_after(0, period_s=3600)) == finds(
+    assert verdict(cut(), idle_after(minutes=0, period_s=3600)) == finds(
         "MaxRuntimeInSeconds ended…", fix=[CHECKPOINTS, 7200]
     )
-    result = verdict(cut(groups=(InstanceGroup("ml.m5.xlarge", 2),)), idle_after(10))
+    result = verdict(cut(groups=(InstanceGroup("ml.m5.xlarge", 2),)), idle_after(minutes=10))
     assert result == finds("MaxRuntimeInSeconds ended…", fix=[CHECKPOINTS, 7200])
 
 
 def test_what_may_be_resumed_after_a_long_wait_still_gets_no_longer_limit() -> None:
-    result = verdict(cut(hints=Hints(own_checkpoints=True)), idle_after(10))
+    result = verdict(cut(hints=Hints(own_checkpoints=True)), idle_after(minutes=10))
     assert result == finds(
         "The run was idle from minute 10 on…", fix=[], bucket="lost", usd="0.000000"
     )

@@ -46,7 +46,7 @@ def test_a_long_idle_end_with_end_of_job_outputs_is_found() -> None:
     # 18 of 60 minutes; Continuous for that output, not for the one that has it.
     result = verdict(
         processing(uploads=(AT_END, Upload("log", "Continuous"), Upload("features", None))),
-        ends_idle(18),
+        ends_idle(idle_minutes=18),
     )
     assert result == finds(
         "All hosts were idle for the last 18 min of 1 h: outputs in mode EndOfJob are "
@@ -64,24 +64,24 @@ def test_a_long_idle_end_with_end_of_job_outputs_is_found() -> None:
 
 def test_nothing_is_counted_until_a_run_shows_it() -> None:
     # Between nothing and 18 of 60 minutes of $0.46, $0.138.
-    assert verdict(processing(), ends_idle(18)) == finds(
+    assert verdict(processing(), ends_idle(idle_minutes=18)) == finds(
         usd="0.000000", alone="0.000000", span=("0.000000", "0.138000")
     )
 
 
 def test_an_idle_end_of_5_minutes_is_not_long_and_of_6_minutes_it_is() -> None:
-    assert verdict(processing(30), ends_idle(5, 30)) == CLEAR
-    assert verdict(processing(30), ends_idle(6, 30)) == FOUND
+    assert verdict(processing(minutes=30), ends_idle(idle_minutes=5, minutes=30)) == CLEAR
+    assert verdict(processing(minutes=30), ends_idle(idle_minutes=6, minutes=30)) == FOUND
 
 
 def test_an_idle_end_of_12_of_120_minutes_a_tenth_is_long_and_of_11_it_is_not() -> None:
-    assert verdict(processing(120), ends_idle(12, 120)) == FOUND
-    assert verdict(processing(120), ends_idle(11, 120)) == CLEAR
+    assert verdict(processing(minutes=120), ends_idle(idle_minutes=12, minutes=120)) == FOUND
+    assert verdict(processing(minutes=120), ends_idle(idle_minutes=11, minutes=120)) == CLEAR
 
 
 def test_a_run_that_was_idle_throughout_has_no_end_to_blame() -> None:
     """There was no work before it."""
-    assert verdict(processing(), ends_idle(60)) == CLEAR
+    assert verdict(processing(), ends_idle(idle_minutes=60)) == CLEAR
 
 
 def test_minutes_without_data_are_not_idle() -> None:
@@ -91,28 +91,34 @@ def test_minutes_without_data_are_not_idle() -> None:
 
 def test_other_jobs_are_not_its_concern() -> None:
     """The advised job among them."""
-    result = verdict(processing(uploads=(Upload("result", "Continuous"),)), ends_idle(18))
+    result = verdict(
+        processing(uploads=(Upload("result", "Continuous"),)), ends_idle(idle_minutes=18)
+    )
     assert result == does_not_apply("…no output is uploaded at the end…")
-    result = verdict(processing(uploads=()), ends_idle(18))
+    result = verdict(processing(uploads=()), ends_idle(idle_minutes=18))
     assert result == does_not_apply("…no output is uploaded at the end…")
-    result = verdict(processing(status="Failed"), ends_idle(18))
+    result = verdict(processing(status="Failed"), ends_idle(idle_minutes=18))
     assert result == does_not_apply("…did not complete…")
-    result = verdict(processing(free="built-in Debugger rule"), ends_idle(18))
+    result = verdict(processing(free="built-in Debugger rule"), ends_idle(idle_minutes=18))
     assert result == does_not_apply("…Debugger…")
 
 
 def test_an_idle_end_of_more_than_10_dollars_is_found_whatever_its_share() -> None:
     # 30 of 600 minutes are a twentieth of the run: on 50 hosts of $0.46 $11.50, on 40 $9.20.
-    result = verdict(processing(600, hosts=50), ends_idle(30, 600, count=50))
+    result = verdict(
+        processing(minutes=600, hosts=50), ends_idle(idle_minutes=30, minutes=600, count=50)
+    )
     assert result == FOUND
-    result = verdict(processing(600, hosts=40), ends_idle(30, 600, count=40))
+    result = verdict(
+        processing(minutes=600, hosts=40), ends_idle(idle_minutes=30, minutes=600, count=40)
+    )
     assert result == CLEAR
 
 
 def test_the_tail_is_one_story() -> None:
     """The same minutes under idle-tail get no dollars in addition."""
     run = processing()
-    here = expect_found(RULE, run, ends_idle(18))
+    here = expect_found(RULE, run, ends_idle(idle_minutes=18))
     tail = replace(
         here, confidence=Confidence.MEASURED, change=CutPhase("Processing", Decimal(1080))
     )
@@ -131,4 +137,4 @@ def test_one_working_host_is_work() -> None:
 
 def test_a_host_without_points_may_have_worked() -> None:
     """Two hosts, of which one is recorded."""
-    assert verdict(processing(hosts=2), ends_idle(18)) == cannot_judge("hosts_missing")
+    assert verdict(processing(hosts=2), ends_idle(idle_minutes=18)) == cannot_judge("hosts_missing")

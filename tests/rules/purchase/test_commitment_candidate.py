@@ -35,7 +35,7 @@ def day(number: int, usd: object = 48, hours: int = 24, **changes: Any) -> Audit
 
 def month(**changes: Any) -> list[AuditSummary]:
     """Thirty days in which something ran all the time, the newest first."""
-    return [day(number, **changes) for number in range(30)]
+    return [day(number=number, **changes) for number in range(30)]
 
 
 def steady(runs: list[AuditSummary]) -> Decimal:
@@ -89,7 +89,8 @@ def test_only_on_demand_hours_count() -> None:
 def test_the_evidence_counts_what_is_unknown() -> None:
     """On demand only."""
     result = verdict(
-        [*month(), day(3, None), day(3, None, purchase=Purchase.SPOT)], policy=TWO_DOLLARS_AN_HOUR
+        [*month(), day(number=3, usd=None), day(number=3, usd=None, purchase=Purchase.SPOT)],
+        policy=TWO_DOLLARS_AN_HOUR,
     )
     assert result == finds(evidence={"runs_of_unknown_cost": 1})
 

@@ -52,8 +52,8 @@ def test_a_long_spot_run_without_checkpoints_is_told() -> None:
 
 def test_a_run_of_3600_s_is_clear_and_of_3601_s_is_found() -> None:
     # 3,600 s is the longest wait without checkpoints.
-    assert verdict(spot(3600)) == CLEAR
-    assert verdict(spot(3601)) == FOUND
+    assert verdict(spot(seconds=3600)) == CLEAR
+    assert verdict(spot(seconds=3601)) == FOUND
 
 
 def test_checkpoints_of_either_kind_clear_it() -> None:
