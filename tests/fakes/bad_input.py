@@ -36,8 +36,8 @@ def market() -> Market:
 
 def case(run: Job, use: Measurements | None = None, **more: Any) -> FamilyCase:
     """A job as rules see it, every rule switched on."""
-    more = {"policy": EVERY_RULE_ON, "earlier": ()} | more
-    return judging.case(run, use or at_work(run), market=market(), **more)
+    plain: dict[str, Any] = {"policy": EVERY_RULE_ON, "earlier": ()}
+    return judging.case(run, use or at_work(run), market=market(), **plain | more)
 
 
 def measured(run: Job, raw: Sequence[RawSeries]) -> Measurements:
@@ -59,15 +59,14 @@ def host(name: str, minutes: int = MINUTES, period_s: int = 60) -> list[RawSerie
     points = minutes * 60 // period_s
     busy = [0.0 if n * 6 < points or n * 6 > 5 * points else 1.0 for n in range(points)]
     swing = [share * (0.2 + 0.8 * (n % 7 < 4)) for n, share in enumerate(busy)]
-    return host_series(
-        name,
-        period_s=period_s,
-        cores=[1.1 * share + 0.02 for share in swing],
-        gpu=[60 * share for share in swing],
-        gpu_memory=[25 * share for share in busy],
-        memory=[12 + 20 * share for share in busy],
-        disk=[1.5] * points,
-    )
+    points_of = {
+        "cores": [1.1 * share + 0.02 for share in swing],
+        "gpu": [60 * share for share in swing],
+        "gpu_memory": [25 * share for share in busy],
+        "memory": [12 + 20 * share for share in busy],
+        "disk": [1.5] * points,
+    }
+    return host_series(name, points_of, period_s=period_s)
 
 
 def workers() -> Iterator[Job]:
@@ -141,7 +140,7 @@ def large(points: int, period_s: int, hosts: int = 64) -> Iterator[FamilyCase]:
 
 def one_point(start_s: int) -> list[RawSeries]:
     """One CPU point so many seconds after the job's start."""
-    return host_series("train/algo-1", start=START + timedelta(seconds=start_s), cores=[0.05])
+    return host_series("train/algo-1", {"cores": [0.05]}, start=START + timedelta(seconds=start_s))
 
 
 def gaps(values: Points) -> Points:

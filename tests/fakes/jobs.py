@@ -262,29 +262,31 @@ def usage(on: Job, *raw: RawSeries, types: Mapping[str, InstanceType] = TYPES) -
 
 
 def host_series(
-    host: str, *, start: datetime = START, period_s: int = 60, **points: Points
+    host: str, points: Mapping[str, Points], *, start: datetime = START, period_s: int = 60
 ) -> list[RawSeries]:
     """One host's series: `cores` that are busy; `gpu`, `memory`, `gpu_memory`, `disk` in percent.
 
     Of several GPUs, `gpu` and `gpu_memory` are sums.
     """
-    cpu = points.pop("cores", None)
-    raw = {Metric[word.upper()]: values for word, values in points.items()}
-    if cpu is not None:
-        raw[Metric.CPU] = [None if cores is None else 100 * cores for cores in cpu]
     return [
-        series(metric, values, host=host, start=start, period_s=period_s)
-        for metric, values in raw.items()
+        series(
+            Metric.CPU if word == "cores" else Metric[word.upper()],
+            [None if v is None else 100 * v for v in values] if word == "cores" else values,
+            host=host,
+            start=start,
+            period_s=period_s,
+        )
+        for word, values in points.items()
     ]
 
 
 def by_point(
     on: Job,
     hosts: int,
+    percent: Mapping[str, Points],
     *,
     period_s: int = 60,
     types: Mapping[str, InstanceType] = TYPES,
-    **percent: Points,
 ) -> Measurements:
     """The same use of each host from Training on: `cpu`, `memory`, `gpu`, `gpu_memory`, 0..100."""
     kind = types[on.groups[0].instance_type]
@@ -304,17 +306,14 @@ def by_point(
     return usage(on, *raw, types=types)
 
 
-def flat(
-    on: Job,
-    minutes: int,
-    hosts: int = 1,
-    *,
-    types: Mapping[str, InstanceType] = TYPES,
-    **percent: float,
-) -> Measurements:
+def even(points: int, percent: Mapping[str, float]) -> dict[str, Points]:
+    """So many points of each, all the same."""
+    return {word: [value] * points for word, value in percent.items()}
+
+
+def flat(on: Job, minutes: int, hosts: int = 1, **percent: float) -> Measurements:
     """Even use over Training's first minutes: `cpu`, `memory`, `gpu`, `gpu_memory`, 0..100."""
-    even = {word: [value] * minutes for word, value in percent.items()}
-    return by_point(on, hosts, types=types, **even)
+    return by_point(on, hosts, even(minutes, percent))
 
 
 def transition(status: str, start: str, end: str | None = None) -> dict[str, Any]:

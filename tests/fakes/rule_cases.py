@@ -23,7 +23,7 @@ from sageaudit.domain.bill.finding import Clear, Finding, Found, NotApplicable, 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import Measurements
-from tests.fakes.jobs import TYPES, Points, flat, host_series, usage
+from tests.fakes.jobs import TYPES, Points, by_point, even, host_series, usage
 from tests.fakes.judging import usd
 
 Measured = Callable[[Job], Measurements]
@@ -85,7 +85,20 @@ def given_job(build: Callable[..., Measurements]) -> Callable[..., Measured]:
     return lambda *args, **kwargs: lambda job: build(job, *args, **kwargs)
 
 
-even_use, measured = given_job(flat), given_job(usage)
+measured = given_job(usage)
+
+
+@given_job
+def even_use(
+    job: Job,
+    *,
+    minutes: int,
+    hosts: int = 1,
+    types: Mapping[str, InstanceType] = TYPES,
+    **percent: float,
+) -> Measurements:
+    """`cpu`, `memory`, `gpu` and `gpu_memory` of each host, 0..100 of all there is."""
+    return by_point(job, hosts, even(minutes, percent), types=types)
 
 
 @given_job
@@ -99,7 +112,7 @@ def hosts(
     raw = [
         series
         for number, of_host in enumerate(points, start=1)
-        for series in host_series(f"train/algo-{number}", period_s=period_s, **of_host)
+        for series in host_series(f"train/algo-{number}", of_host, period_s=period_s)
     ]
     return usage(job, *raw, types=types)
 

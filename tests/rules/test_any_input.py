@@ -63,15 +63,15 @@ def clusters(instance: str, kind: JobKind, hosts: int, mode: str) -> FamilyCase:
         channels=(InputChannel("train", DataSource.S3, mode, "FullyReplicated"),),
         hints=Hints(deep_learning=True),
     )
-    line = [0.0] * 10 + [1.0, 0.2] * 20 + [0.0] * 10
+    shares = [0.0] * 10 + [1.0, 0.2] * 20 + [0.0] * 10
     most = {"cores": 3, "memory": 30, "gpu": 400, "gpu_memory": 60, "disk": 5}
     lines = [
-        series
+        line
         for n in range(hosts)
-        for series in host_series(
+        for line in host_series(
             f"train/algo-{n + 1}",
-            **{
-                word: [value * (1 - (n % 4) / 5) * share for share in line]
+            {
+                word: [value * (1 - (n % 4) / 5) * share for share in shares]
                 for word, value in most.items()
             },
         )

@@ -19,6 +19,7 @@ from tests.fakes.jobs import (
     FixedPrices,
     batch_job,
     by_point,
+    even,
     gpu_type,
     instance_type,
     job,
@@ -74,9 +75,8 @@ CPU = ran(3600, "ml.c.4xlarge", volume_gb=0)
 def used(run: Job, points: tuple[int, int] = (60, 60), /, **percent: float) -> Measurements:
     """So many points of so many seconds, in percent: `cpu`, `memory`, `gpu`, `gpu_memory`."""
     number, period_s = points
-    even = {word: [value] * number for word, value in percent.items()}
     hosts = run.instance_count or 0
-    return by_point(run, hosts, period_s=period_s, types=TYPES, **even).active()
+    return by_point(run, hosts, even(number, percent), period_s=period_s, types=TYPES).active()
 
 
 def tried(run: Job, measured: Measurements | None = None, /, **more: Any) -> Resize:

@@ -6,7 +6,7 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
-from tests.fakes.jobs import FixedPrices, flat, ran
+from tests.fakes.jobs import FixedPrices, by_point, even, ran
 from tests.fakes.judging import answer, savings_of
 from tests.fakes.rule_cases import (
     CLEAR,
@@ -47,7 +47,7 @@ def hours(instance: str = "ml.p3.2xlarge", instances: int = 1, **changes: Any) -
 def used(run: Job, minutes: int = 120, **percent: float) -> Measurements:
     """Even use over so many minutes, in percent of all there is."""
     hosts = run.instance_count or 1
-    return flat(run, minutes, hosts, types=packaged.types(), **LITTLE | percent)
+    return by_point(run, hosts, even(minutes, LITTLE | percent), types=packaged.types())
 
 
 verdict = partial(answer, RULE, market=market_without())

@@ -11,7 +11,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
-from tests.fakes.jobs import START, FixedPrices, flat, ran
+from tests.fakes.jobs import START, FixedPrices, by_point, even, ran
 from tests.fakes.judging import answer, expect_found, outcome
 from tests.fakes.packaged_prices import packaged_market
 from tests.fakes.rule_cases import (
@@ -66,7 +66,7 @@ def market_without(*names: str) -> Market:
 def used(run: Job, gpu: float = 40, memory: float = 20) -> Measurements:
     """Even use, in percent of all there is; CPU and GPU memory at a quarter."""
     of = {"cpu": 25, "memory": memory, "gpu": gpu, "gpu_memory": 25}
-    return flat(run, 60, run.instance_count or 1, types=packaged.types(), **of)
+    return by_point(run, run.instance_count or 1, even(60, of), types=packaged.types())
 
 
 verdict = partial(answer, RULE, market=market_with())

@@ -6,7 +6,7 @@ import pytest
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measurements import Measurements
-from tests.fakes.jobs import FixedPrices, flat, instance_type, ran
+from tests.fakes.jobs import FixedPrices, by_point, even, instance_type, ran
 from tests.fakes.judging import answer
 from tests.fakes.rule_cases import (
     CLEAR,
@@ -68,7 +68,7 @@ R5 = ran(3600, "ml.r5.4xlarge")
 @given_job
 def used(run: Job, **percent: float) -> Measurements:
     """Even use of each host, in percent of all vCPUs and of memory."""
-    return flat(run, 60, run.instance_count or 1, types=KINDS, **percent)
+    return by_point(run, run.instance_count or 1, even(60, percent), types=KINDS)
 
 
 verdict = partial(answer, RULE, market=MARKET)

@@ -7,7 +7,7 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
-from tests.fakes.jobs import FixedPrices, batch_job, flat, gpu_type, ran
+from tests.fakes.jobs import FixedPrices, batch_job, by_point, even, gpu_type, ran
 from tests.fakes.judging import answer
 from tests.fakes.rule_cases import (
     CLEAR,
@@ -42,7 +42,7 @@ def p4_market(*types: object) -> Market:
 @given_job
 def used(run: Job, **percent: float) -> Measurements:
     """Even use of eight GPUs and 96 vCPUs, 0..100 of all."""
-    return flat(run, 60, types={P4D.name: P4D}, **percent)
+    return by_point(run, 1, even(60, percent), types={P4D.name: P4D})
 
 
 verdict = partial(answer, RULE)
