@@ -2,6 +2,7 @@ from functools import partial
 
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
+from tests.fakes.jobs import market
 from tests.fakes.planned import LATER, request_answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
@@ -68,3 +69,22 @@ def test_five_like_runs_know_better() -> None:
 def test_a_limit_that_is_known_later_is_not_judged() -> None:
     """It may be an hour."""
     assert verdict(DEAR | {RUN: LATER}) == cannot_judge("…")
+
+
+def request_on_g5(usd_an_hour: str, limit_s: int | None) -> object:
+    """The answer about a request on a g5, which has no volume that is billed."""
+    rates = market(hourly_usd={"ml.g5.2xlarge": usd_an_hour})
+    return verdict({"ResourceConfig.InstanceType": "ml.g5.2xlarge", RUN: limit_s}, market=rates)
+
+
+def test_a_limit_of_400_hours_for_200_dollars_is_clear_and_for_200_40_dollars_it_is_found() -> None:
+    assert request_on_g5("0.500", limit_s=1_440_000) == CLEAR
+    assert request_on_g5("0.501", limit_s=1_440_000) == FOUND
+
+
+def test_without_a_limit_a_day_for_49_92_dollars_is_clear_and_for_50_16_dollars_it_is_found() -> (
+    None
+):
+    # 24 h at $2.08, and at $2.09.
+    assert request_on_g5("2.08", limit_s=None) == CLEAR
+    assert request_on_g5("2.09", limit_s=None) == FOUND
