@@ -81,7 +81,7 @@ def does_not_apply(reason: str) -> AnswerLike:
 
 
 def given_job(build: Callable[..., Measurements]) -> Callable[..., Measured]:
-    """Leaves the job open: `verdict` measures its own by it."""
+    """Measures the job that the rule is asked about: `build` takes it first."""
     return lambda *args, **kwargs: lambda job: build(job, *args, **kwargs)
 
 

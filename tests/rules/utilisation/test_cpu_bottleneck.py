@@ -24,8 +24,9 @@ ONE_T4 = ran(3600, "ml.g4dn.xlarge")
 FOUR_T4 = ran(3600, "ml.g4dn.12xlarge")
 
 
-def stretches(*each: tuple[int, float, float]) -> Measured:
-    """Stretches of so many minutes with CPU in percent of 4 vCPUs, and GPU in percent."""
+def stretches(minutes: list[int], cpu: list[float], gpu: list[float]) -> Measured:
+    """Stretches of so many minutes, with CPU in percent of 4 vCPUs, and GPU in percent."""
+    each = list(zip(minutes, cpu, gpu, strict=True))
     return one_host(
         cores=[4 * cpu / 100 for minutes, cpu, _ in each for _ in range(minutes)],
         gpu=[gpu for minutes, _, gpu in each for _ in range(minutes)],
@@ -42,7 +43,7 @@ verdict = partial(answer, RULE)
 
 def test_a_cpu_at_its_limit_before_a_waiting_gpu_is_found() -> None:
     # 40 of 60 minutes: the sentence says it with its numbers; no dollars.
-    assert verdict(ONE_T4, stretches((40, 98, 4), (20, 60, 50))) == finds(
+    assert verdict(ONE_T4, stretches(minutes=[40, 20], cpu=[98, 60], gpu=[4, 50])) == finds(
         "In 67% of 1 h on 1 x ml.g4dn.xlarge the CPU was at 90% or more while the "
         "GPU was at 50% or less. The GPU averaged 19%.",
         usd=None,
@@ -54,26 +55,26 @@ def test_a_cpu_at_its_limit_before_a_waiting_gpu_is_found() -> None:
 
 def test_30_of_60_minutes_of_waiting_are_found_and_29_are_not() -> None:
     # The means stay on the fine side of the milder tier.
-    assert verdict(ONE_T4, stretches((30, 95, 5), (30, 50, 60))) == FOUND
-    assert verdict(ONE_T4, stretches((29, 95, 5), (31, 50, 60))) == CLEAR
+    assert verdict(ONE_T4, stretches(minutes=[30, 30], cpu=[95, 50], gpu=[5, 60])) == FOUND
+    assert verdict(ONE_T4, stretches(minutes=[29, 31], cpu=[95, 50], gpu=[5, 60])) == CLEAR
 
 
 def test_a_minute_waits_with_cpu_at_90_percent_or_more_and_gpu_at_50_percent_or_less() -> None:
-    assert verdict(ONE_T4, stretches((60, 90, 50))) == FOUND
-    assert verdict(ONE_T4, stretches((60, 89.9, 50))) == CLEAR
-    assert verdict(ONE_T4, stretches((60, 90, 50.1))) == CLEAR
-    assert verdict(ONE_T4, stretches((60, 90, 10))) == FOUND
+    assert verdict(ONE_T4, stretches(minutes=[60], cpu=[90], gpu=[50])) == FOUND
+    assert verdict(ONE_T4, stretches(minutes=[60], cpu=[89.9], gpu=[50])) == CLEAR
+    assert verdict(ONE_T4, stretches(minutes=[60], cpu=[90], gpu=[50.1])) == CLEAR
+    assert verdict(ONE_T4, stretches(minutes=[60], cpu=[90], gpu=[10])) == FOUND
 
 
 def test_the_milder_tier_is_a_mean_cpu_over_60_percent_and_a_mean_gpu_under_10_percent() -> None:
-    assert verdict(ONE_T4, stretches((60, 60.1, 9.9))) == FOUND
-    assert verdict(ONE_T4, stretches((60, 60, 9.9))) == CLEAR
-    assert verdict(ONE_T4, stretches((60, 60.1, 10))) == CLEAR
+    assert verdict(ONE_T4, stretches(minutes=[60], cpu=[60.1], gpu=[9.9])) == FOUND
+    assert verdict(ONE_T4, stretches(minutes=[60], cpu=[60], gpu=[9.9])) == CLEAR
+    assert verdict(ONE_T4, stretches(minutes=[60], cpu=[60.1], gpu=[10])) == CLEAR
 
 
 def test_cpu_and_gpu_are_compared_in_the_same_minute() -> None:
     # Half the minutes CPU at its limit with the GPU busy, half the other way round.
-    assert verdict(ONE_T4, stretches((30, 95, 60), (30, 20, 5))) == CLEAR
+    assert verdict(ONE_T4, stretches(minutes=[30, 30], cpu=[95, 20], gpu=[60, 5])) == CLEAR
 
 
 def test_points_of_different_minutes_say_nothing() -> None:
@@ -96,7 +97,7 @@ def test_a_host_that_waits_all_the_time_is_half_of_two_hosts_and_a_third_of_thre
 
 def test_the_next_size_with_more_vcpus_for_its_gpu_is_the_other_way() -> None:
     # 4 vCPUs for one T4 today, 8 in the next size; it costs more, so no dollars.
-    assert verdict(ONE_T4, stretches((60, 98, 4))) == finds(
+    assert verdict(ONE_T4, stretches(minutes=[60], cpu=[98], gpu=[4])) == finds(
         caution="…heterogeneous cluster adds instances…",
         ways=[[("ResourceConfig.InstanceType", "ml.g4dn.xlarge", "ml.g4dn.2xlarge")]],
     )
@@ -125,20 +126,20 @@ def test_the_larger_size_is_not_turned_back() -> None:
 
 def test_a_worker_for_each_vcpu_where_the_job_says_how_many() -> None:
     # 1 worker for 4 vCPUs is few; 9 are too many, and each thinks it has all cores.
-    assert verdict(with_workers(1), stretches((60, 98, 4))) == finds(
+    assert verdict(with_workers(1), stretches(minutes=[60], cpu=[98], gpu=[4])) == finds(
         fix=[("HyperParameters.num_workers", "1", "4")]
     )
-    assert verdict(with_workers(9), stretches((60, 98, 4))) == finds(
+    assert verdict(with_workers(9), stretches(minutes=[60], cpu=[98], gpu=[4])) == finds(
         fix=[("HyperParameters.num_workers", "9", "4"), ("Environment.OMP_NUM_THREADS", None, "1")]
     )
 
 
 def test_3_to_8_workers_for_4_vcpus_or_an_unknown_number_are_left_alone() -> None:
     """Between 70% and 200%."""
-    assert verdict(with_workers(None), stretches((60, 98, 4))) == finds(fix=[])
-    assert verdict(with_workers(3), stretches((60, 98, 4))) == finds(fix=[])
-    assert verdict(with_workers(4), stretches((60, 98, 4))) == finds(fix=[])
-    assert verdict(with_workers(8), stretches((60, 98, 4))) == finds(fix=[])
+    assert verdict(with_workers(None), stretches(minutes=[60], cpu=[98], gpu=[4])) == finds(fix=[])
+    assert verdict(with_workers(3), stretches(minutes=[60], cpu=[98], gpu=[4])) == finds(fix=[])
+    assert verdict(with_workers(4), stretches(minutes=[60], cpu=[98], gpu=[4])) == finds(fix=[])
+    assert verdict(with_workers(8), stretches(minutes=[60], cpu=[98], gpu=[4])) == finds(fix=[])
 
 
 def test_each_process_of_a_distributed_run_has_workers_of_its_own() -> None:
@@ -155,23 +156,28 @@ def test_each_process_of_a_distributed_run_has_workers_of_its_own() -> None:
 
 def test_cpu_work_before_the_training_is_no_bottleneck() -> None:
     # Half an hour and more without GPU work at either end is told by idle-start and idle-tail.
-    assert verdict(ONE_T4, stretches((40, 98, 0), (20, 50, 90))) == CLEAR
-    assert answer("idle-start", ONE_T4, stretches((40, 98, 0), (20, 50, 90))) == FOUND
-    assert verdict(ONE_T4, stretches((20, 50, 90), (40, 98, 0))) == CLEAR
-    assert answer("idle-tail", ONE_T4, stretches((20, 50, 90), (40, 98, 0))) == FOUND
-    result = verdict(ONE_T4, stretches((31, 98, 0), (1, 98, 30), (28, 98, 30)))
+    assert verdict(ONE_T4, stretches(minutes=[40, 20], cpu=[98, 50], gpu=[0, 90])) == CLEAR
+    assert (
+        answer("idle-start", ONE_T4, stretches(minutes=[40, 20], cpu=[98, 50], gpu=[0, 90]))
+        == FOUND
+    )
+    assert verdict(ONE_T4, stretches(minutes=[20, 40], cpu=[50, 98], gpu=[90, 0])) == CLEAR
+    assert (
+        answer("idle-tail", ONE_T4, stretches(minutes=[20, 40], cpu=[50, 98], gpu=[90, 0])) == FOUND
+    )
+    result = verdict(ONE_T4, stretches(minutes=[31, 1, 28], cpu=[98, 98, 98], gpu=[0, 30, 30]))
     assert result == finds(evidence={"gpu_mean_percent": 30.0})
 
 
 def test_a_gpu_at_33_percent_behind_busy_cores_is_found_and_at_65_percent_it_is_not() -> None:
     # The cores are the limit, although the GPU does far more than nothing.
-    assert verdict(ONE_T4, stretches((60, 97, 33))) == FOUND
-    assert verdict(ONE_T4, stretches((60, 97, 65))) == CLEAR
+    assert verdict(ONE_T4, stretches(minutes=[60], cpu=[97], gpu=[33])) == FOUND
+    assert verdict(ONE_T4, stretches(minutes=[60], cpu=[97], gpu=[65])) == CLEAR
 
 
 def test_the_milder_tier_says_what_it_saw() -> None:
     """Means, not minutes; and no larger size."""
-    assert verdict(ONE_T4, stretches((60, 70, 5))) == finds(
+    assert verdict(ONE_T4, stretches(minutes=[60], cpu=[70], gpu=[5])) == finds(
         "The CPU averaged 70% and the GPU 5% over 1 h on 1 x ml.g4dn.xlarge.",
         ways=[],
         lacks="waiting_percent",
@@ -187,7 +193,7 @@ def test_a_processing_job_has_no_hyperparameters() -> None:
             phases=phases(("Processing", 3600)),
             billable_s=None,
         ),
-        stretches((60, 98, 4)),
+        stretches(minutes=[60], cpu=[98], gpu=[4]),
     )
     assert result == finds(
         fix=[], ways=[[("ProcessingResources.ClusterConfig.InstanceType", "ml.g4dn.2xlarge")]]
