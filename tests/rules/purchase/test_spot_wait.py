@@ -15,7 +15,7 @@ verdict = partial(request_answer, RULE)
 
 def test_spot_without_a_wait_is_refused() -> None:
     """The fix gives the run as long again."""
-    assert verdict(SPOT) == finds(
+    assert verdict(SPOT | {RUN: 3600}) == finds(
         "…MaxWaitTimeInSeconds is missing…", severity="high", fix=[(WAIT, None, 7200)]
     )
 
@@ -44,11 +44,12 @@ def test_a_wait_that_is_known_later_is_not_judged() -> None:
     assert verdict(SPOT | {WAIT: LATER}) == cannot_judge("not_known_yet")
 
 
-def test_a_wait_as_long_as_the_runs_limit_of_an_hour_is_enough() -> None:
+def test_a_wait_of_3600_s_for_a_run_of_3600_s_is_enough_and_of_3599_s_it_is_not() -> None:
     """The wait counts the run too."""
-    assert verdict(SPOT | {WAIT: 3599}) == FOUND
-    assert verdict(SPOT | {WAIT: 3600}) == CLEAR
-    assert verdict(SPOT | {WAIT: 3601}) == CLEAR
+    an_hour = SPOT | {RUN: 3600}
+    assert verdict(an_hour | {WAIT: 3599}) == FOUND
+    assert verdict(an_hour | {WAIT: 3600}) == CLEAR
+    assert verdict(an_hour | {WAIT: 3601}) == CLEAR
 
 
 @pytest.mark.parametrize(("limit_s", "wait_s"), [(86_399, 172_798), (86_401, 172_801)])

@@ -5,7 +5,11 @@ from tests.fakes.planned import request_answer
 from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "volume-large"
-DAY = {"StoppingCondition.MaxRuntimeInSeconds": 86_400}
+DAY = {
+    "StoppingCondition.MaxRuntimeInSeconds": 86_400,
+    "ResourceConfig.InstanceType": "ml.m5.xlarge",
+}
+"""24 h at $0.23 are $5.52."""
 SIZE = "ResourceConfig.VolumeSizeInGB"
 
 
