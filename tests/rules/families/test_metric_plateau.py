@@ -102,7 +102,7 @@ def test_a_gain_of_1_percent_is_none_and_of_1_1_percent_it_is_one() -> None:
     assert result == finds(evidence={"flat_s": 59 * 60})
 
 
-def test_small_gains_add_up() -> None:
+def test_gains_of_a_hundredth_of_a_percent_a_minute_add_up_to_one_percent() -> None:
     # A hundredth of a percent each minute: 1% of minute 1, where the median begins, at 102.
     result = verdict(
         TWO_HOURS,

@@ -228,7 +228,7 @@ def test_only_the_same_work_is_compared() -> None:
     assert verdict(replace(TWINS, status="Failed"), BUSY, earlier=family(*CHEAPER_ON_ONE)) == CLEAR
 
 
-def test_use_says_nothing_twice() -> None:
+def test_little_use_is_not_told_again_on_the_fewer_hosts_that_it_advised() -> None:
     # On 8 hosts it said fewer; on 4 they are as little used: that is not their number.
     assert verdict(FOUR_CPU, even_use(minutes=60, hosts=4, cpu=20), earlier=heeded(8)) == CLEAR
     assert verdict(FOUR_CPU, even_use(minutes=60, hosts=4, cpu=20), earlier=heeded(4)) == FOUND
