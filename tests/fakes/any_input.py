@@ -20,9 +20,10 @@ from sageaudit.domain.job.parts import (
 )
 from sageaudit.domain.usage.measurements import Metric, RawSeries
 from sageaudit.structs import replace
-from tests.fakes.bad_series import Values, market, raw
+from tests.fakes import jobs
+from tests.fakes.bad_input import market
 from tests.fakes.families import earlier_run
-from tests.fakes.jobs import START, job, phases
+from tests.fakes.jobs import START, Points, job, phases
 
 TYPES = [
     *("ml.g4dn.xlarge", "ml.g4dn.12xlarge", "ml.g5.xlarge", "ml.g5.12xlarge", "ml.p2.8xlarge"),
@@ -159,7 +160,7 @@ def likely_jobs(draw: st.DrawFn) -> Job:
 
 
 @st.composite
-def values(draw: st.DrawFn, most: float) -> Values:
+def values(draw: st.DrawFn, most: float) -> Points:
     """Minutes of idleness, of work that may swing, and of idleness again; some not there."""
     head, tail = draw(st.sampled_from([0, 3, 20])), draw(st.sampled_from([0, 3, 20]))
     work, every = draw(st.sampled_from([0, 70, 260])), draw(st.sampled_from([1, 1, 2, 9]))
@@ -186,7 +187,8 @@ def series(draw: st.DrawFn, of: Job) -> list[RawSeries]:
             one = draw(values(100.0 * most))
             for n in hosts:
                 line = one if alike else draw(values(100.0 * most))
-                lines.append(raw(metric, line, f"{of.name}/algo-{n}", period_s))
+                name = f"{of.name}/algo-{n}"
+                lines.append(jobs.series(metric, line, host=name, period_s=period_s))
     told = st.sampled_from(["validation:loss", "accuracy", "odd"])
     curves = draw(st.lists(st.tuples(told, values(1.0)), max_size=2))
     return lines + [RawSeries(of.name, name, START, 60, tuple(line)) for name, line in curves]

@@ -93,6 +93,9 @@ HOURLY_USD = {
     "ml.odd.xlarge": "0.50",
 }
 
+TRAINIUM = instance_type("ml.trn1.2xlarge", 8, 32, accelerator="neuron")
+"""CloudWatch has no metric of its accelerator."""
+
 
 class FixedPrices(Struct, frozen=True):
     """One region's rates, the same for all components but Processing's storage.
@@ -191,6 +194,43 @@ def ran(
     return job(instance, instances, **plain | changes)
 
 
+def phased_job(
+    *parts: tuple[str, int], instance: str = "ml.g5.2xlarge", instances: int = 1, **changes: Any
+) -> Job:
+    """A training job of these phases, in billed seconds, after a minute of Starting."""
+    seconds = Decimal(sum(part_s for _, part_s in parts if part_s > 0))
+    plain: dict[str, Any] = {
+        "phases": phases(("Starting", -60), *parts),
+        "training_s": seconds,
+        "billable_s": seconds,
+    }
+    return job(instance, instances, **plain | changes)
+
+
+def never_started(status: str = "Failed") -> Job:
+    """A job that ended before an instance was there: nothing is billed."""
+    return job(
+        status=status,
+        started_at=None,
+        ended_at=None,
+        training_s=None,
+        billable_s=None,
+        phases=phases(("Starting", -600)),
+    )
+
+
+def batch_job(
+    kind: JobKind, seconds: int, instance: str = "ml.m5.xlarge", instances: int = 1, **changes: Any
+) -> Job:
+    """A processing or transform job of one phase, as `ran`; AWS gives it no billable seconds."""
+    plain: dict[str, Any] = {
+        "phases": phases((kind.value.capitalize(), seconds)),
+        "training_s": None,
+        "billable_s": None,
+    }
+    return ran(seconds, instance, instances, kind=kind, **plain | changes)
+
+
 def phases(*parts: tuple[str, int], at: datetime = START) -> tuple[Phase, ...]:
     """Phases one after the other; negative seconds lie before the start and are not billed."""
     made, moment = [], at
@@ -221,35 +261,59 @@ def usage(on: Job, *raw: RawSeries, types: Mapping[str, InstanceType] = TYPES) -
     return measure(on, raw, types, absent=Missing("metric_missing", "no points"))
 
 
-def flat(on: Job, minutes: int, hosts: int = 1, **percent: float) -> Measurements:
-    """Even use over Training's first minutes: `cpu`, `memory`, `gpu`, `gpu_memory`, 0..100."""
-    return even_use(on, (minutes, 60), hosts, percent, TYPES)
+def host_series(
+    host: str, points: Mapping[str, Points], *, start: datetime = START, period_s: int = 60
+) -> list[RawSeries]:
+    """One host's series: `cores` that are busy; `gpu`, `memory`, `gpu_memory`, `disk` in percent.
+
+    Of several GPUs, `gpu` and `gpu_memory` are sums.
+    """
+    return [
+        series(
+            Metric.CPU if word == "cores" else Metric[word.upper()],
+            [None if v is None else 100 * v for v in values] if word == "cores" else values,
+            host=host,
+            start=start,
+            period_s=period_s,
+        )
+        for word, values in points.items()
+    ]
 
 
-def even_use(
+def by_point(
     on: Job,
-    grid: tuple[int, int],
     hosts: int,
-    percent: Mapping[str, float],
-    types: Mapping[str, InstanceType],
+    percent: Mapping[str, Points],
+    *,
+    period_s: int = 60,
+    types: Mapping[str, InstanceType] = TYPES,
 ) -> Measurements:
-    """The same on a grid of so many points of so many seconds, of a job of these types."""
-    points, period_s = grid
+    """The same use of each host from Training on: `cpu`, `memory`, `gpu`, `gpu_memory`, 0..100."""
     kind = types[on.groups[0].instance_type]
     times = {"cpu": kind.vcpu, "gpu": kind.gpus, "gpu_memory": kind.gpus}
     begun = next((p.started_at for p in on.phases if p.name == "Training"), None) or START
     raw = (
         series(
             Metric[word.upper()],
-            [value * times.get(word, 1)] * points,
-            host=f"{on.name}/algo-{n}",
+            [None if value is None else value * times.get(word, 1) for value in values],
+            host=f"{on.name}/algo-{number}",
             start=begun,
             period_s=period_s,
         )
-        for word, value in percent.items()
-        for n in range(1, hosts + 1)
+        for word, values in percent.items()
+        for number in range(1, hosts + 1)
     )
     return usage(on, *raw, types=types)
+
+
+def even(points: int, percent: Mapping[str, float]) -> dict[str, Points]:
+    """So many points of each, all the same."""
+    return {word: [value] * points for word, value in percent.items()}
+
+
+def flat(on: Job, minutes: int, hosts: int = 1, **percent: float) -> Measurements:
+    """Even use over Training's first minutes: `cpu`, `memory`, `gpu`, `gpu_memory`, 0..100."""
+    return by_point(on, hosts, even(minutes, percent))
 
 
 def transition(status: str, start: str, end: str | None = None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
-from sageaudit.domain.bill.finding import Finding, Found, NotApplicable, Outcome, Unknown
+from sageaudit.domain.bill.finding import Finding, Found, Outcome, Unknown
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
@@ -16,17 +16,17 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, Rule
 from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
-from tests.fakes.jobs import market, usage
+from tests.fakes import jobs
 
 
 def outcome(
     rule: str,
     job: Job,
-    of: Measurements | Callable[[Job], Measurements] | None = None,
+    usage: Measurements | Callable[[Job], Measurements] | None = None,
     *,
     limits: Mapping[str, float] | None = None,
     off: bool = False,
-    on: Market | None = None,
+    market: Market | None = None,
     earlier: Sequence[AuditSummary] | None = None,
     policy: Policy | None = None,
 ) -> Outcome:
@@ -39,8 +39,9 @@ def outcome(
         rules_off=frozenset({rule} if off else ()),
         thresholds={rule: limits or {}},
     )
-    measured = of(job) if callable(of) else of
-    [(_, answer)] = judge(case(job, measured, on=on, earlier=earlier, policy=set_by), [card(rule)])
+    measured = usage(job) if callable(usage) else usage
+    judged = case(job, measured, market=market, earlier=earlier, policy=set_by)
+    [(_, answer)] = judge(judged, [card(rule)])
     return answer
 
 
@@ -51,64 +52,51 @@ def card(rule: str) -> Rule:
 
 def case(
     job: Job,
-    of: Measurements | None = None,
+    usage: Measurements | None = None,
     *,
-    on: Market | None = None,
+    market: Market | None = None,
     earlier: Sequence[AuditSummary] | None = None,
     policy: Policy | None = None,
 ) -> FamilyCase:
     """A job as rules see it."""
-    prices, whole = on or market(), of or usage(job)
+    prices, whole = market or jobs.market(), usage or jobs.usage(job)
     runs = None if earlier is None else tuple(earlier)
     billed = bill(job, prices)
     return FamilyCase(job, whole.active(), whole, billed, prices, runs, policy=policy or Policy())
 
 
-def found(rule: str, job: Job, *of: Any, **more: Any) -> Found:
-    """The rule's finding; fails with its answer where it found nothing."""
-    answer = outcome(rule, job, *of, **more)
+def expect_found(rule: str, job: Job, *usage: Any, **more: Any) -> Found:
+    """The rule's finding; fails with its answer if it found nothing."""
+    answer = outcome(rule, job, *usage, **more)
     assert isinstance(answer, Found), answer
     return answer
 
 
-def unknown(rule: str, job: Job, *of: Any, **more: Any) -> str:
+def unknown_code(rule: str, job: Job, *usage: Any, **more: Any) -> str:
     """The code of the rule's Unknown."""
-    answer = outcome(rule, job, *of, **more)
+    answer = outcome(rule, job, *usage, **more)
     assert isinstance(answer, Unknown), answer
     return answer.code
 
 
-def not_applicable(rule: str, job: Job, *of: Any, **more: Any) -> str:
-    """The reason why the rule does not apply to the job."""
-    answer = outcome(rule, job, *of, **more)
-    assert isinstance(answer, NotApplicable), answer
-    return answer.reason
-
-
-def together(rules: Sequence[str], job: Job, *of: Any, **more: Any) -> Savings:
+def savings_of(rules: Sequence[str], job: Job, *usage: Any, **more: Any) -> Savings:
     """What these rules find in a job, and what that saves together."""
-    return _saved(job, {rule: found(rule, job, *of, **more) for rule in rules}, more.get("on"))
+    founds = {rule: expect_found(rule, job, *usage, **more) for rule in rules}
+    return _saved(job, founds, more.get("market"))
 
 
-def _saved(job: Job, founds: Mapping[str, Found], on: Market | None) -> Savings:
+def _saved(job: Job, founds: Mapping[str, Found], market: Market | None) -> Savings:
     pairs = [(card(rule).name, one) for rule, one in founds.items()]
-    prices = on or market()
+    prices = market or jobs.market()
     return allocate(job, bill(job, prices), pairs, prices, Severities(), {})
 
 
-def answer(rule: str, job: Job, *of: Any, **more: Any) -> Finding | Outcome:
+def answer(rule: str, job: Job, *usage: Any, **more: Any) -> Finding | Outcome:
     """The rule's outcome; a finding with its dollars, as the only one of the job."""
-    said = outcome(rule, job, *of, **more)
-    if not isinstance(said, Found):
-        return said
-    return _saved(job, {rule: said}, more.get("on")).findings[0]
-
-
-def priced(rule: str, job: Job, *of: Any, **more: Any) -> Finding:
-    """The finding with its dollars; fails with its answer where it found nothing."""
-    said = answer(rule, job, *of, **more)
-    assert isinstance(said, Finding), said
-    return said
+    answered = outcome(rule, job, *usage, **more)
+    if not isinstance(answered, Found):
+        return answered
+    return _saved(job, {rule: answered}, more.get("market")).findings[0]
 
 
 def usd(amount: Decimal | None) -> str:

@@ -15,7 +15,8 @@ from sageaudit.domain.request.forecast import Cost
 from sageaudit.domain.request.request import CREATE, NotKnown, Request
 from sageaudit.rules import catalogue
 from sageaudit.workflows.check.request import Checked, FamilyHistory, check, prepare, problems_of
-from tests.fakes.jobs import REGION, START, market
+from tests.fakes import jobs
+from tests.fakes.jobs import REGION, START
 
 LATER = NotKnown("known after apply")
 ROLE = "arn:aws:iam::111122223333:role/train"
@@ -119,7 +120,7 @@ def planned(
     changes: Mapping[str, Any] | None = None,
     *,
     kind: JobKind = JobKind.TRAINING,
-    on: Market | None = None,
+    market: Market | None = None,
     earlier: Sequence[AuditSummary] | None = None,
     audits: Sequence[AuditDocument] = (),
     policy: Policy | None = None,
@@ -135,7 +136,7 @@ def planned(
     return check(
         one,
         problems,
-        on or market(),
+        market or jobs.market(),
         rules,
         catalogue.ruleset(),
         now=START,
@@ -144,19 +145,15 @@ def planned(
     )
 
 
-def said(rule: str, changes: Mapping[str, Any] | None = None, **more: Any) -> Outcome:
-    """One rule's answer about a request."""
-    [answer] = [o for name, o in planned(changes, **more).outcomes if name.name == rule]
-    return answer
-
-
-def told(rule: str, changes: Mapping[str, Any] | None = None, **more: Any) -> Finding:
+def request_finding(rule: str, changes: Mapping[str, Any] | None = None, **more: Any) -> Finding:
     """The rule's finding about a request."""
     [finding] = [f for f in planned(changes, **more).findings if f.rule.name == rule]
     return finding
 
 
-def asked(rule: str, changes: Mapping[str, Any] | None = None, **more: Any) -> Finding | Outcome:
+def request_answer(
+    rule: str, changes: Mapping[str, Any] | None = None, **more: Any
+) -> Finding | Outcome:
     """The rule's outcome about a request; a finding with its dollars."""
     of = planned(changes, **more)
     found = [f for f in of.findings if f.rule.name == rule]

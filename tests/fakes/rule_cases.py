@@ -3,8 +3,8 @@
     verdict = partial(answer, "gpu-idle")
 
     def test_a_gpu_at_five_percent_worked_a_little() -> None:
-        assert verdict(ONE, even(60, gpu=4.9, cpu=50)) == FOUND
-        assert verdict(ONE, even(60, gpu=5, cpu=50)) == CLEAR
+        assert verdict(ONE_GPU, even_use(minutes=60, gpu=4.9, cpu=50)) == FOUND
+        assert verdict(ONE_GPU, even_use(minutes=60, gpu=5, cpu=50)) == CLEAR
 
     def test_a_mixed_cluster_has_no_one_type_to_make_smaller() -> None:
         assert verdict(MIXED) == does_not_apply("…several groups…")
@@ -13,7 +13,7 @@
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -21,8 +21,9 @@ from msgspec import Struct
 
 from sageaudit.domain.bill.finding import Clear, Finding, Found, NotApplicable, Parameter, Unknown
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import Measurements
-from tests.fakes.jobs import flat, usage
+from tests.fakes.jobs import TYPES, Points, by_point, even, host_series, usage
 from tests.fakes.judging import usd
 
 Measured = Callable[[Job], Measurements]
@@ -79,12 +80,48 @@ def does_not_apply(reason: str) -> AnswerLike:
     return AnswerLike(f"not applicable: {reason}")
 
 
-def later(build: Callable[..., Measurements]) -> Callable[..., Measured]:
-    """`later(flat)(60, gpu=0)` is measured of the row's own job."""
+def given_job(build: Callable[..., Measurements]) -> Callable[..., Measured]:
+    """Measures the job that the rule is asked about: `build` takes it first."""
     return lambda *args, **kwargs: lambda job: build(job, *args, **kwargs)
 
 
-even, lines = later(flat), later(usage)
+measured = given_job(usage)
+
+
+@given_job
+def even_use(
+    job: Job,
+    *,
+    minutes: int,
+    hosts: int = 1,
+    types: Mapping[str, InstanceType] = TYPES,
+    **percent: float,
+) -> Measurements:
+    """`cpu`, `memory`, `gpu` and `gpu_memory` of each host, 0..100 of all there is."""
+    return by_point(job, hosts, even(minutes, percent), types=types)
+
+
+@given_job
+def hosts(
+    job: Job,
+    *points: Mapping[str, Points],
+    period_s: int = 60,
+    types: Mapping[str, InstanceType] = TYPES,
+) -> Measurements:
+    """The use of each host, point by point, in the words of `host_series`."""
+    raw = [
+        series
+        for number, of_host in enumerate(points, start=1)
+        for series in host_series(f"train/algo-{number}", of_host, period_s=period_s)
+    ]
+    return usage(job, *raw, types=types)
+
+
+def one_host(
+    *, period_s: int = 60, types: Mapping[str, InstanceType] = TYPES, **points: Points
+) -> Measured:
+    """The same of one host."""
+    return hosts(points, period_s=period_s, types=types)
 
 
 def _texts(outcome: object) -> Sequence[str]:

@@ -33,7 +33,7 @@ def tuning_job(status: str = "Completed", **changes: Any) -> Job:
     return job(kind=JobKind.TUNING, name="tune", status=status, groups=(), tuning=of)
 
 
-def judged(
+def tuning_outcome(
     rule: str,
     trials: Sequence[Trial],
     of: Job | None,
@@ -47,16 +47,11 @@ def judged(
     return answer
 
 
-def found_in(rule: str, trials: Sequence[Trial], of: Job | None, **more: Any) -> Found:
-    """The rule's finding; fails with its answer where it found nothing."""
-    answer = judged(rule, trials, of, **more)
-    assert isinstance(answer, Found), answer
-    return answer
-
-
-def asked(rule: str, trials: Sequence[Trial], of: Job | None, **more: Any) -> Finding | Outcome:
+def tuning_answer(
+    rule: str, trials: Sequence[Trial], of: Job | None, **more: Any
+) -> Finding | Outcome:
     """The rule's outcome; a finding with its dollars, as the only one of the tuning job."""
-    answer = judged(rule, trials, of, **more)
+    answer = tuning_outcome(rule, trials, of, **more)
     if not isinstance(answer, Found):
         return answer
     named = [(card(rule).name, answer)]

@@ -22,10 +22,11 @@ from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
 from sageaudit.output.text.links import HistoryPlace
 from sageaudit.structs import replace
-from tests.fakes import documents, fixes
+from tests.fakes import documents
 from tests.fakes.alerts import alert
 from tests.fakes.cards import document_card
 from tests.fakes.documents import advised
+from tests.golden import fixes
 from tests.labelled import confusion, expert_comparison, simulated
 
 STACK = HistoryPlace.of_table("SageAudit-HistoryTable3F9C2A71-1T6QF0XN8KZ4D", "us-east-1")

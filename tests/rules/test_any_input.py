@@ -15,14 +15,13 @@ from sageaudit.domain.job.job import Hints
 from sageaudit.domain.job.job_fields import ROWS
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel, TransformBatching, Upload
-from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, JobCase, Rule
 from sageaudit.rules.judge import judge
 from tests.fakes.any_input import PHASES, families, likely_jobs, odd_jobs, series
-from tests.fakes.bad_series import case, measured, raw
+from tests.fakes.bad_input import case, measured
 from tests.fakes.families import earlier_run
-from tests.fakes.jobs import job, phases, ran
+from tests.fakes.jobs import host_series, job, phases, ran
 from tests.fakes.sound import sound
 
 NOT_DRAWN = {"name": "which job", "arn": "which job", "tuning": "of jobs without instances"}
@@ -64,11 +63,18 @@ def clusters(instance: str, kind: JobKind, hosts: int, mode: str) -> FamilyCase:
         channels=(InputChannel("train", DataSource.S3, mode, "FullyReplicated"),),
         hints=Hints(deep_learning=True),
     )
-    line = [0.0] * 10 + [1.0, 0.2] * 20 + [0.0] * 10
+    shares = [0.0] * 10 + [1.0, 0.2] * 20 + [0.0] * 10
+    most = {"cores": 3, "memory": 30, "gpu": 400, "gpu_memory": 60, "disk": 5}
     lines = [
-        raw(metric, [most * (1 - (n % 4) / 5) * value for value in line], f"train/algo-{n + 1}")
+        line
         for n in range(hosts)
-        for metric, most in zip(Metric, (300, 30, 400, 60, 5), strict=True)
+        for line in host_series(
+            f"train/algo-{n + 1}",
+            {
+                word: [value * (1 - (n % 4) / 5) * share for share in shares]
+                for word, value in most.items()
+            },
+        )
     ]
     return case(run, measured(run, lines), earlier=[earlier_run(n) for n in range(1, 12)])
 

@@ -15,8 +15,8 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Direction, Objective, Tuning
 from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
 from sageaudit.structs import replace
-from tests.fakes import bad_jobs, bad_series
-from tests.fakes.bad_series import case, measured, workers
+from tests.fakes import bad_input
+from tests.fakes.bad_input import case, measured, workers
 from tests.fakes.families import earlier_run, run_fields, run_summary, trial
 from tests.fakes.jobs import START, job
 from tests.fakes.sound import EVERY_RULE_ON, sound, sound_account, sound_tuning
@@ -55,7 +55,7 @@ FAMILIES: dict[str, tuple[AuditSummary, ...] | None] = {
     "cases",
     [
         pytest.param(cases, id=what)
-        for table in (bad_series.SERIES, bad_series.CURVES)
+        for table in (bad_input.SERIES, bad_input.CURVES)
         for what, cases in table.items()
     ],
 )
@@ -67,7 +67,12 @@ def test_no_bad_series_makes_a_rule_fail(cases: Cases) -> None:
 
 @pytest.mark.parametrize(
     "cases",
-    [bad_jobs.every_status, bad_jobs.every_kind, bad_jobs.every_purchase, bad_jobs.every_parent],
+    [
+        bad_input.every_status,
+        bad_input.every_kind,
+        bad_input.every_purchase,
+        bad_input.every_parent,
+    ],
 )
 def test_every_word_of_aws_has_an_answer(cases: Cases) -> None:
     """Those that AWS has today, and those that it may have."""
@@ -78,7 +83,7 @@ def test_every_word_of_aws_has_an_answer(cases: Cases) -> None:
 @pytest.mark.parametrize("value", [0, 1, 100, 1e6])
 def test_no_threshold_makes_a_rule_fail(value: float) -> None:
     """The policy takes any number from 0 on."""
-    for one in bad_jobs.every_threshold(value):
+    for one in bad_input.every_threshold(value):
         sound(one)
 
 

@@ -13,7 +13,7 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import RequestCase
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import TYPES, FixedPrices, instance_type
-from tests.fakes.planned import LATER, REQUESTED, asked, planned, said
+from tests.fakes.planned import LATER, REQUESTED, planned, request_answer
 from tests.fakes.request import known
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 
@@ -47,7 +47,7 @@ def test_a_rule_does_not_judge_what_is_known_later(name: str) -> None:
     for kind in RULES[name].kinds:
         own = [path for path in RULES[name].reads if "[]" not in path and known(kind, path)]
         if own:
-            answer = said(name, {own[0]: LATER}, kind=kind)
+            answer = request_answer(name, {own[0]: LATER}, kind=kind)
             assert isinstance(answer, Unknown)
             assert answer.code == "not_known_yet"
 
@@ -78,22 +78,22 @@ SEARCH = "HyperParameterTuningJobConfig"
 LIMITS = {"MaxNumberOfTrainingJobs": 10, "MaxParallelTrainingJobs": 2}
 NO_STOP = {f"{SEARCH}.ResourceLimits": LIMITS, f"{SEARCH}.TrainingJobEarlyStoppingType": None}
 
-verdict = partial(asked, "old-generation")
+verdict = partial(request_answer, "old-generation")
 
 
 def test_an_old_type_is_priced_at_the_limit_and_by_the_familys_runs_a_cent_an_hour() -> None:
-    assert verdict(ONE_OLD, on=WITH_OLD) == finds(
+    assert verdict(ONE_OLD, market=WITH_OLD) == finds(
         "It asks for 1 x ml.m4.xlarge…", alone="0.240000", severity="medium"
     )
-    result = verdict(ONE_OLD, on=WITH_OLD, earlier=[earlier_run(1, instance_type=OLD.name)])
+    result = verdict(ONE_OLD, market=WITH_OLD, earlier=[earlier_run(1, instance_type=OLD.name)])
     assert result == finds(alone="0.010000", severity="low")
 
 
 def test_spot_without_checkpoints_is_found_from_an_hour_on() -> None:
     """The limit is how long it may run."""
-    assert asked("spot-without-checkpoint", SPOT | {RUN: 3600}) == CLEAR
-    assert asked("spot-without-checkpoint", SPOT | {RUN: 7200}) == finds("…May run 2 h…")
-    result = asked(
+    assert request_answer("spot-without-checkpoint", SPOT | {RUN: 3600}) == CLEAR
+    assert request_answer("spot-without-checkpoint", SPOT | {RUN: 7200}) == finds("…May run 2 h…")
+    result = request_answer(
         "spot-without-checkpoint", SPOT | {RUN: 7200, "CheckpointConfig": {"S3Uri": LATER}}
     )
     assert result == cannot_judge("…")
@@ -101,8 +101,8 @@ def test_spot_without_checkpoints_is_found_from_an_hour_on() -> None:
 
 def test_spot_is_offered_by_the_familys_runs_only() -> None:
     """Its limit does not say how long it will run."""
-    assert asked("spot-not-used", DAY) == cannot_judge("…")
-    result = asked(
+    assert request_answer("spot-not-used", DAY) == cannot_judge("…")
+    result = request_answer(
         "spot-not-used", DAY, earlier=[earlier_run(day, total_usd=Decimal(5)) for day in (1, 2)]
     )
     assert result == FOUND
@@ -110,15 +110,19 @@ def test_spot_is_offered_by_the_familys_runs_only() -> None:
 
 def test_a_loose_limit_is_found_by_the_familys_longest_run() -> None:
     """From $10 on, once five are known."""
-    assert asked("max-runtime-loose", {RUN: 200_000}, earlier=FIVE) == finds("…longest of 5 runs…")
-    assert asked("max-runtime-loose", {RUN: 100_000}, earlier=FIVE) == CLEAR
-    assert asked("max-runtime-loose", {RUN: 200_000}, earlier=FIVE[:4]) == cannot_judge("…")
+    assert request_answer("max-runtime-loose", {RUN: 200_000}, earlier=FIVE) == finds(
+        "…longest of 5 runs…"
+    )
+    assert request_answer("max-runtime-loose", {RUN: 100_000}, earlier=FIVE) == CLEAR
+    assert request_answer("max-runtime-loose", {RUN: 200_000}, earlier=FIVE[:4]) == cannot_judge(
+        "…"
+    )
 
 
 def test_replicated_input_needs_no_phases() -> None:
     """With a sampler FastFile is the fix, without one shards."""
-    assert asked("replicated-input", COPIED) == finds(fix=["ShardedByS3Key"])
-    result = asked(
+    assert request_answer("replicated-input", COPIED) == finds(fix=["ShardedByS3Key"])
+    result = request_answer(
         "replicated-input",
         changes=COPIED | {"HyperParameters": {"sagemaker_torch_distributed_enabled": "true"}},
     )
@@ -127,9 +131,9 @@ def test_replicated_input_needs_no_phases() -> None:
 
 def test_a_search_is_judged_by_its_settings() -> None:
     """Early stopping from ten trials on, three rounds."""
-    assert asked("tuning-no-early-stop", NO_STOP, kind=JobKind.TUNING) == FOUND
-    assert asked("tuning-strategy", NO_STOP, kind=JobKind.TUNING) == CLEAR
-    result = asked(
+    assert request_answer("tuning-no-early-stop", NO_STOP, kind=JobKind.TUNING) == FOUND
+    assert request_answer("tuning-strategy", NO_STOP, kind=JobKind.TUNING) == CLEAR
+    result = request_answer(
         "tuning-strategy",
         kind=JobKind.TUNING,
         changes={f"{SEARCH}.ResourceLimits": LIMITS | {"MaxParallelTrainingJobs": 10}},

@@ -18,7 +18,7 @@ from sageaudit.structs import replace
 from tests.fakes.any_input import PHASES
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import TYPES, Points, flat, job, phases, ran, series, usage
-from tests.fakes.judging import case, outcome, unknown
+from tests.fakes.judging import case, outcome, unknown_code
 from tests.fakes.sound import EVERY_RULE_ON
 
 RULES = {r.name.name: r for r in catalogue.load() if r.scope in {JobCase, FamilyCase}}
@@ -29,7 +29,7 @@ GPUS = "ml.g4dn.12xlarge"
 REACHED = Unknown("reached", "the rule itself was asked")
 
 
-def on(rule: Rule, minutes: float, instance: str = GPUS, instances: int = 1) -> Job:
+def job_for(rule: Rule, minutes: float, instance: str = GPUS, instances: int = 1) -> Job:
     """A job of the rule's first kind that works for so many minutes and does nothing else."""
     kind = min(rule.kinds, key=lambda kind: kind.value)
     seconds = round(60 * minutes)
@@ -37,7 +37,9 @@ def on(rule: Rule, minutes: float, instance: str = GPUS, instances: int = 1) -> 
     return ran(seconds, instance, instances, kind=kind, phases=split)
 
 
-def lines(values: Points, period_s: int = 60, hosts: int = 1) -> Mapping[Metric, list[RawSeries]]:
+def every_metric(
+    values: Points, period_s: int = 60, hosts: int = 1
+) -> Mapping[Metric, list[RawSeries]]:
     """The same points of every metric on every host: 0.6 cores busy at 60."""
     return {
         metric: [
@@ -48,12 +50,12 @@ def lines(values: Points, period_s: int = 60, hosts: int = 1) -> Mapping[Metric,
     }
 
 
-def recorded(run: Job, of: Mapping[Metric, list[RawSeries]]) -> Measurements:
+def measured(run: Job, of: Mapping[Metric, list[RawSeries]]) -> Measurements:
     """What is measured of such lines."""
     return usage(run, *(line for made in of.values() for line in made))
 
 
-def asked(
+def gate_answer(
     rule: Rule, run: Job, of: Measurements | None = None, earlier: int | None = 50
 ) -> Outcome:
     """What the gates let through to a rule that applies to every job; REACHED: they are open."""
@@ -63,14 +65,14 @@ def asked(
     return answer
 
 
-def gate(*args: Any, **more: Any) -> str:
+def gate_code(*args: Any, **more: Any) -> str:
     """Of the Unknown that the gates give; "reached" where they are open."""
-    answer = asked(*args, **more)
+    answer = gate_answer(*args, **more)
     assert isinstance(answer, Unknown), answer
     return answer.code
 
 
-def least_minutes(rule: Rule) -> int:
+def min_minutes(rule: Rule) -> int:
     """The whole minutes that the card asks for."""
     return math.ceil(rule.min_active_minutes)
 
@@ -79,7 +81,7 @@ def least_minutes(rule: Rule) -> int:
 @pytest.mark.parametrize("status", ["InProgress", "Stopping"])
 def test_no_rule_judges_a_job_that_has_not_ended(name: str, status: str) -> None:
     """Its numbers still move."""
-    assert unknown(name, job(status=status, billable_s=None)) == "job_not_finished"
+    assert unknown_code(name, job(status=status, billable_s=None)) == "job_not_finished"
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -92,9 +94,10 @@ def test_a_rule_can_be_switched_off(name: str) -> None:
 def test_a_rule_that_is_off_waits_for_the_policy(name: str) -> None:
     """All others judge without being asked for."""
     rule = replace(RULES[name], check=lambda _: REACHED, not_applicable=(), needs=(), min_earlier=0)
-    [(_, answer)] = judge(case(on(rule, 60)), [rule])
-    assert isinstance(answer, NotApplicable) is not rule.on
-    assert not rule.on or answer == REACHED
+    [(_, answer)] = judge(case(job_for(rule, 60)), [rule])
+    says = "set `on` of its card: True judges at once, False waits for the policy"
+    assert isinstance(answer, NotApplicable) is not rule.on, says
+    assert not rule.on or answer == REACHED, says
 
 
 @pytest.mark.parametrize(
@@ -105,7 +108,9 @@ def test_a_rule_judges_only_the_kinds_of_its_card(name: str, kind: JobKind) -> N
     """Whatever was measured; a tuning job has no instances of its own."""
     groups = () if kind is JobKind.TUNING else job().groups
     answer = outcome(name, job(kind=kind, groups=groups))
-    assert answer == NotApplicable(f"not for {kind.row.label}s")
+    assert answer == NotApplicable(f"not for {kind.row.label}s"), (
+        f"add JobKind.{kind.name} to `kinds` of {name}'s card if it judges such jobs"
+    )
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -113,15 +118,18 @@ def test_every_kind_of_the_card_is_judged(name: str) -> None:
     """With all metrics and a history of fifty runs nothing keeps the rule from its answer."""
     rule = RULES[name]
     for kind in rule.kinds:
-        run = on(replace(rule, kinds=frozenset({kind})), 120)
-        assert asked(rule, run, recorded(run, lines([60] * 120))) == REACHED
+        run = job_for(replace(rule, kinds=frozenset({kind})), 120)
+        assert gate_answer(rule, run, measured(run, every_metric([60] * 120))) == REACHED, (
+            f"take JobKind.{kind.name} from `kinds` of {name}'s card, or from `needs` what jobs of "
+            "that kind have not; ask for no more than 2 hours and 50 earlier runs"
+        )
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_reason_of_its_own_needs_no_metrics_and_no_history(name: str) -> None:
     """A rule that does not apply says so, whatever else is missing."""
     rule = replace(RULES[name], not_applicable=(lambda _: None, lambda _: "why", lambda _: "2nd"))
-    [(_, answer)] = judge(case(on(rule, 1), policy=EVERY_RULE_ON), [rule])
+    [(_, answer)] = judge(case(job_for(rule, 1), policy=EVERY_RULE_ON), [rule])
     assert answer == NotApplicable("why")
 
 
@@ -129,12 +137,14 @@ def test_a_reason_of_its_own_needs_no_metrics_and_no_history(name: str) -> None:
 def test_without_a_metric_that_it_needs_a_rule_does_not_know(name: str, metric: Metric) -> None:
     """One of several is not enough; the sentence names it with the adapter's reason."""
     rule = RULES[name]
-    run = on(rule, 120)
-    of = recorded(run, {m: made for m, made in lines([60] * 120).items() if m is not metric})
-    answer = asked(rule, run, of)
-    assert answer == Unknown("metric_missing", f"{metric.value}: no points")
+    run = job_for(rule, 120)
+    of = measured(run, {m: made for m, made in every_metric([60] * 120).items() if m is not metric})
+    answer = gate_answer(rule, run, of)
+    assert answer == Unknown("metric_missing", f"{metric.value}: no points"), (
+        f"take Metric.{metric.name} from `needs` of {name}'s card if it judges without"
+    )
     denied = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
-    answer = asked(rule, run, measure(run, (), TYPES, absent=denied))
+    answer = gate_answer(rule, run, measure(run, (), TYPES, absent=denied))
     assert isinstance(answer, Unknown)
     assert (answer.code, answer.reason.partition(": ")[2]) == ("metric_denied", denied.reason)
 
@@ -143,8 +153,8 @@ def test_without_a_metric_that_it_needs_a_rule_does_not_know(name: str, metric: 
 def test_gpu_metrics_are_not_missed_where_there_is_no_gpu(name: str, metric: Metric) -> None:
     """Such a job is none of a GPU rule's; a rule on CPU, memory or disk judges it."""
     rule = replace(RULES[name], needs=(metric,))
-    run = on(rule, 120, "ml.m5.4xlarge")
-    answer = asked(rule, run, recorded(run, lines([50] * 120)))
+    run = job_for(rule, 120, "ml.m5.4xlarge")
+    answer = gate_answer(rule, run, measured(run, every_metric([50] * 120)))
     no_gpu = metric in {Metric.GPU, Metric.GPU_MEMORY}
     assert answer == (NotApplicable("the instances have no GPU") if no_gpu else REACHED)
 
@@ -153,20 +163,23 @@ def test_gpu_metrics_are_not_missed_where_there_is_no_gpu(name: str, metric: Met
 def test_fewer_minutes_than_the_card_asks_for_are_too_short(name: str) -> None:
     """Exactly as many are enough."""
     rule = RULES[name]
-    for minutes, code in ((least_minutes(rule), "reached"), (least_minutes(rule) - 1, "too_short")):
-        run = on(rule, minutes)
-        assert gate(rule, run, recorded(run, lines([60] * minutes))) == code
+    for minutes, code in ((min_minutes(rule), "reached"), (min_minutes(rule) - 1, "too_short")):
+        run = job_for(rule, minutes)
+        assert gate_code(rule, run, measured(run, every_metric([60] * minutes))) == code, (
+            f"set `min_active_minutes` of {name}'s card: {minutes} min are {code}"
+        )
 
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_idle_minutes_count_only_for_rules_on_the_whole_run(name: str) -> None:
     """Idle head and tail are cut for all others."""
     rule = RULES[name]
-    idle, busy = least_minutes(rule), least_minutes(rule) - 1
+    idle, busy = min_minutes(rule), min_minutes(rule) - 1
     for values in ([0.0] * idle + [60.0] * busy, [60.0] * busy + [0.0] * idle):
-        run = on(rule, len(values))
-        assert gate(rule, run, recorded(run, lines(values))) == (
-            "reached" if rule.whole_run else "too_short"
+        run = job_for(rule, len(values))
+        code = "reached" if rule.whole_run else "too_short"
+        assert gate_code(rule, run, measured(run, every_metric(values))) == code, (
+            f"set `whole_run` of {name}'s card: True counts the idle start and end too"
         )
 
 
@@ -179,8 +192,11 @@ def test_points_further_apart_than_the_card_allows_are_too_coarse(name: str) -> 
         (rule.coarsest_period_s + 60, "period_too_coarse"),
     ):
         points = max(4, math.ceil(60 * rule.min_active_minutes / period_s) + 1)
-        run = on(rule, (points + 1) * period_s / 60)
-        assert gate(rule, run, recorded(run, lines([60] * (points + 2), period_s))) == code
+        run = job_for(rule, (points + 1) * period_s / 60)
+        of = measured(run, every_metric([60] * (points + 2), period_s))
+        assert gate_code(rule, run, of) == code, (
+            f"set `coarsest_period_s` of {name}'s card: points of {period_s} s are {code}"
+        )
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -188,8 +204,8 @@ def test_two_points_are_too_few_however_long_their_period(name: str) -> None:
     """Three are enough."""
     rule = replace(RULES[name], coarsest_period_s=3600)
     for hours, code in ((2, "too_few_points"), (3, "reached")):
-        run = on(rule, 60 * hours)
-        assert gate(rule, run, recorded(run, lines([60] * hours, 3600))) == code
+        run = job_for(rule, 60 * hours)
+        assert gate_code(rule, run, measured(run, every_metric([60] * hours, 3600))) == code
 
 
 @pytest.mark.parametrize(("name", "metric"), NEEDS)
@@ -203,7 +219,9 @@ def test_fewer_points_of_a_metric_than_the_card_asks_for_are_too_few(
         lost = {2 + 3 * minute for minute in range(missing)}
         holes: Points = [None if minute in lost else 60.0 for minute in range(120)]
         answer = _with_points(name, metric, holes)
-        assert answer.code == code
+        assert answer.code == code, (
+            f"set `min_coverage` of {name}'s card: {missing} of 120 points missing is {code}"
+        )
         assert code == "reached" or answer.reason.startswith(f"{metric.value}: ")
 
 
@@ -213,23 +231,30 @@ def test_a_long_gap_hides_what_would_take_a_judgement_back(name: str, metric: Me
     for minutes in (6, 7):
         holes: Points = [60.0] * 40 + [None] * minutes + [60.0] * (80 - minutes)
         long = minutes > 6 and not RULES[name].sees_gaps
-        assert _with_points(name, metric, holes).code == ("gap_long" if long else "reached")
+        assert _with_points(name, metric, holes).code == ("gap_long" if long else "reached"), (
+            f"set `sees_gaps` of {name}'s card: True if its check looks around gaps itself"
+        )
 
 
 @pytest.mark.parametrize(("name", "metric"), NEEDS)
 def test_every_host_must_have_its_points(name: str, metric: Metric) -> None:
     """The one without them may be the busiest."""
     rule = RULES[name]
-    run = on(rule, 120, instances=3)
-    two_of_three = {**lines([60] * 120, hosts=3), metric: lines([60] * 120, hosts=2)[metric]}
-    assert gate(rule, run, recorded(run, two_of_three)) == "hosts_missing"
+    run = job_for(rule, 120, instances=3)
+    two_of_three = {
+        **every_metric([60] * 120, hosts=3),
+        metric: every_metric([60] * 120, hosts=2)[metric],
+    }
+    assert gate_code(rule, run, measured(run, two_of_three)) == "hosts_missing"
 
 
 def _with_points(name: str, metric: Metric, points: Points) -> Unknown:
     """The answer on two hours with one metric's points."""
     rule = RULES[name]
-    run = on(rule, 120)
-    answer = asked(rule, run, recorded(run, {**lines([60] * 120), metric: lines(points)[metric]}))
+    run = job_for(rule, 120)
+    answer = gate_answer(
+        rule, run, measured(run, {**every_metric([60] * 120), metric: every_metric(points)[metric]})
+    )
     assert isinstance(answer, Unknown)
     return answer
 
@@ -238,20 +263,28 @@ def _with_points(name: str, metric: Metric, points: Points) -> Unknown:
 def test_a_rule_that_compares_hosts_wants_them_of_one_type(name: str) -> None:
     """CloudWatch names hosts and no types."""
     rule = RULES[name]
-    run = replace(on(rule, 120), groups=(InstanceGroup(GPUS, 1), InstanceGroup("ml.m5.xlarge", 1)))
-    for of in (None, recorded(on(rule, 120), lines([60] * 120, hosts=2))):
-        assert gate(rule, run, of) == "hosts_unmapped"
+    run = replace(
+        job_for(rule, 120), groups=(InstanceGroup(GPUS, 1), InstanceGroup("ml.m5.xlarge", 1))
+    )
+    for of in (None, measured(job_for(rule, 120), every_metric([60] * 120, hosts=2))):
+        assert gate_code(rule, run, of) == "hosts_unmapped", (
+            f"set `per_host` of {name}'s card: True if its check compares hosts"
+        )
 
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_a_cluster_of_several_types_has_no_map_to_its_metrics(name: str) -> None:
     """CPU and GPU figures are sums, and nobody knows over how many of a host."""
     rule = RULES[name]
-    run = replace(on(rule, 120), groups=(InstanceGroup(GPUS, 1), InstanceGroup("ml.m5.xlarge", 1)))
-    answer = asked(rule, run, recorded(run, lines([60] * 120, hosts=2)))
+    run = replace(
+        job_for(rule, 120), groups=(InstanceGroup(GPUS, 1), InstanceGroup("ml.m5.xlarge", 1))
+    )
+    answer = gate_answer(rule, run, measured(run, every_metric([60] * 120, hosts=2)))
     summed = {Metric.CPU, Metric.GPU, Metric.GPU_MEMORY} & set(rule.needs)
     assert isinstance(answer, Unknown)
-    assert answer.code == ("hosts_unmapped" if summed or rule.per_host else "reached")
+    assert answer.code == ("hosts_unmapped" if summed or rule.per_host else "reached"), (
+        f"set `needs` and `per_host` of {name}'s card: CPU and GPU of several types are unmapped"
+    )
 
 
 def test_hosts_that_are_told_apart_are_not_compared_either() -> None:
@@ -265,22 +298,25 @@ def test_hosts_that_are_told_apart_are_not_compared_either() -> None:
         series(Metric.CPU, busy, host="train/algo-2"),
     )
     assert [*told_apart.by_type] == [GPUS, "ml.m5.xlarge"]
-    assert unknown("uneven-hosts", run, told_apart) == "types_mixed"
-    assert unknown("gpu-idle", run, told_apart) == "types_mixed"
-    assert unknown("uneven-hosts", run, usage(run)) == "hosts_unmapped"
+    assert unknown_code("uneven-hosts", run, told_apart) == "types_mixed"
+    assert unknown_code("gpu-idle", run, told_apart) == "types_mixed"
+    assert unknown_code("uneven-hosts", run, usage(run)) == "hosts_unmapped"
 
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_a_busy_gpu_keeps_only_rules_about_cpus_from_judging(name: str) -> None:
     """At half of its active time the GPU is what the job pays for; under it the CPU is judged."""
     rule = RULES[name]
-    run = on(rule, 120)
+    run = job_for(rule, 120)
     for percent, busy in ((50, True), (49.9, False)):
-        gpu = lines([4 * percent] * 120)[Metric.GPU]
-        answer = asked(rule, run, recorded(run, {**lines([60] * 120), Metric.GPU: gpu}))
+        gpu = every_metric([4 * percent] * 120)[Metric.GPU]
+        answer = gate_answer(
+            rule, run, measured(run, {**every_metric([60] * 120), Metric.GPU: gpu})
+        )
         applies = not (busy and rule.about_cpu)
-        assert isinstance(answer, NotApplicable) is not applies
-        assert not applies or answer == REACHED
+        says = f"set `about_cpu` of {name}'s card: True if a busy GPU makes its advice wrong"
+        assert isinstance(answer, NotApplicable) is not applies, says
+        assert not applies or answer == REACHED, says
 
 
 @pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.min_earlier])
@@ -292,7 +328,9 @@ def test_fewer_earlier_runs_than_the_card_asks_for_are_too_few(name: str) -> Non
         (rule.min_earlier - 1, "too_few_runs"),
         (rule.min_earlier, "reached"),
     ):
-        assert gate(rule, on(rule, 120), earlier=earlier) == code
+        assert gate_code(rule, job_for(rule, 120), earlier=earlier) == code, (
+            f"set `min_earlier` of {name}'s card: {earlier} earlier runs are {code}"
+        )
 
 
 def test_a_rule_that_raises_is_unknown_and_stops_no_other() -> None:

@@ -25,6 +25,17 @@ ROOT = Path(__file__).parents[2]
 FOLDER = Path(rules.__path__[0])
 RULES = {rule.name.name: rule for rule in catalogue.load()}
 QUIET = {"max-runtime-loose"}
+"""The rules whose cards say `in_chat=False`."""
+OFF = {"trainium-candidate"}
+"""The rules whose cards say `on=False`."""
+ONCE_A_FAMILY = {
+    "spot-not-used",
+    "warm-pool-candidate",
+    "volume-oversized",
+    "max-runtime-loose",
+    "requirement-not-met",
+}
+"""The rules whose cards say `once_a_family=True`."""
 
 _COUNTS = re.compile(r"api\.(?:derived|measured)\(")
 """The builders of findings whose dollars are counted as avoidable."""
@@ -42,24 +53,37 @@ def test_every_file_with_a_card_is_a_rule() -> None:
         for path in FOLDER.rglob("*.py")
         if re.search(r"^@(?:api\.)?rule\(", path.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    assert {file_of(rule) for rule in catalogue.load()} == with_card
+    loaded = {file_of(rule) for rule in catalogue.load()}
+    assert loaded == with_card, (
+        "give each file of a rule one `@api.rule(…)` and a `name` that no other card has: "
+        f"{loaded ^ with_card}"
+    )
     assert len(with_card) > 1
 
 
 def test_ids_are_unique_and_in_order() -> None:
     """An id names one rule for ever: stored audits and policies hold it."""
     ids = [rule.name.id for rule in catalogue.load()]
-    assert ids == sorted(set(ids))
-    assert [name for name in ids if not re.fullmatch(r"SA[1-9]\d\d", name)] == []
+    twice = {name for name in ids if ids.count(name) > 1}
+    assert ids == sorted(set(ids)), f"give one of the rules another `id` in its card: {twice}"
+    odd = [name for name in ids if not re.fullmatch(r"SA[1-9]\d\d", name)]
+    assert odd == [], f"write the card's `id` as SA and three digits, the first not 0: {odd}"
 
 
 def test_names_are_unique_words_and_the_files_own() -> None:
     """`volume-oversized` is volume_oversized.py."""
     names = [rule.name.name for rule in catalogue.load()]
-    assert len(names) == len(set(names))
+    twice = {name for name in names if names.count(name) > 1}
+    assert not twice, f"give one of the rules another `name` in its card: {twice}"
     for rule in catalogue.load():
-        assert re.fullmatch(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", rule.name.name)
-        assert file_of(rule).stem == rule.name.name.replace("-", "_")
+        name = rule.name.name
+        assert re.fullmatch(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", name), (
+            f"write the card's `name` in small letters, with hyphens between words: {name}"
+        )
+        assert file_of(rule).stem == name.replace("-", "_"), (
+            f"call the file {name.replace('-', '_')}.py as the card's `name` says, "
+            f"not {file_of(rule).name}"
+        )
 
 
 def test_a_folder_has_its_own_hundred_of_ids() -> None:
@@ -67,8 +91,11 @@ def test_a_folder_has_its_own_hundred_of_ids() -> None:
     digits = defaultdict[str, set[str]](set)
     for rule in catalogue.load():
         digits[file_of(rule).parent.as_posix()].add(rule.name.id[:3])
-    assert all(len(digit) == 1 for digit in digits.values()), digits
-    assert len(set.union(*digits.values())) == len(digits), digits
+    mixed = {folder: ids for folder, ids in digits.items() if len(ids) > 1}
+    assert not mixed, f"give the card an `id` of its folder's hundred, or move the file: {mixed}"
+    assert len(set.union(*digits.values())) == len(digits), (
+        f"give the card an `id` whose hundred no other folder has: {dict(digits)}"
+    )
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -76,11 +103,11 @@ def test_a_rule_has_a_test_a_page_and_a_story(name: str) -> None:
     """Account and request rules have no story: neither an account nor a request is a recording."""
     rule = RULES[name]
     test = ROOT / "tests/rules" / file_of(rule).with_name(f"test_{file_of(rule).name}")
-    assert test.is_file(), f"write {test.relative_to(ROOT)}"
-    assert (ROOT / f"docs/rules/{name}.md").is_file(), "run `make docs`"
+    assert test.is_file(), f"write the rule's test, {test.relative_to(ROOT)}"
+    assert (ROOT / f"docs/rules/{name}.md").is_file(), "run `make docs`, which writes its page"
     told = any(story.truth(name) for story in labelled())
     assert told or rule.scope in {AccountCase, RequestCase}, (
-        f"tell a story of it in tests/labelled/stories/{name}"
+        f"add {name} to `must_find` of a story in tests/labelled/stories: make one or find one"
     )
 
 
@@ -88,43 +115,55 @@ def test_a_rule_has_a_test_a_page_and_a_story(name: str) -> None:
 def test_a_page_has_every_section(rule: Rule) -> None:
     """In the usual order, each with a text; nothing of the docstring is lost on the way."""
     found = sections(rule.page)
-    assert [heading for heading, _ in found] == list(SECTIONS)
+    assert [heading for heading, _ in found] == list(SECTIONS), (
+        f"give the docstring of {file_of(rule)} these sections, in this order: {list(SECTIONS)}"
+    )
     shown = " ".join([rule.title, *(f"{heading}: {text}" for heading, text in found)])
-    assert shown.split() == rule.page.split()
+    assert shown.split() == rule.page.split(), (
+        f"start each part of the docstring of {file_of(rule)} with its heading and a text"
+    )
 
 
 def test_the_pages_are_those_of_the_rules() -> None:
     """`make docs` writes them: ids, cards and thresholds change in a review, or not at all."""
     shown = {path.name: path.read_text("utf-8") for path in (ROOT / "docs/rules").glob("*.md")}
-    assert shown == rule_pages.pages()
+    written = rule_pages.pages()
+    stale = {name for name in {*shown, *written} if shown.get(name) != written.get(name)}
+    assert not stale, f"run `make docs`, read the diff and commit these pages: {stale}"
 
 
 def test_every_scope_has_a_case_that_judges_it() -> None:
     """A card names one of six scopes."""
-    assert {rule.scope for rule in catalogue.load()} == set(SCOPES)
+    assert {rule.scope for rule in catalogue.load()} == set(SCOPES), (
+        f"set `scope` of the card to one of {[scope.__name__ for scope in SCOPES]}"
+    )
     assert set(SCOPES) == {Case, JobCase, FamilyCase, TuningCase, AccountCase, RequestCase}
 
 
 def test_guard_rails_stay_out_of_chat() -> None:
     """They have no dollars, and would be repeated in every message."""
-    assert {rule.name.name for rule in catalogue.load() if not rule.name.in_chat} == QUIET
+    quiet = {rule.name.name for rule in catalogue.load() if not rule.name.in_chat}
+    assert quiet == QUIET, (
+        "add the rule to QUIET of this file, or take `in_chat=False` from its card: "
+        f"{quiet ^ QUIET}"
+    )
 
 
 def test_rules_on_request_wait_for_the_policy() -> None:
     """For teams that would port to Neuron."""
-    off = [rule.name.name for rule in catalogue.load() if not rule.on]
-    assert off == ["trainium-candidate"]
+    off = {rule.name.name for rule in catalogue.load() if not rule.on}
+    assert off == OFF, (
+        f"add the rule to OFF of this file, or take `on=False` from its card: {off ^ OFF}"
+    )
 
 
 def test_what_is_told_once_a_family_is_about_a_setting() -> None:
     """Each run of the family has the same setting, and would be told the same."""
-    assert {rule.name.name for rule in catalogue.load() if rule.once_a_family} == {
-        "spot-not-used",
-        "warm-pool-candidate",
-        "volume-oversized",
-        "max-runtime-loose",
-        "requirement-not-met",
-    }
+    once = {rule.name.name for rule in catalogue.load() if rule.once_a_family}
+    assert once == ONCE_A_FAMILY, (
+        "add the rule to ONCE_A_FAMILY of this file, or take `once_a_family=True` from its card: "
+        f"{once ^ ONCE_A_FAMILY}"
+    )
 
 
 def test_a_rule_that_counts_dollars_by_metrics_says_that_it_finds_waste() -> None:
@@ -140,13 +179,20 @@ def test_a_rule_that_counts_dollars_by_metrics_says_that_it_finds_waste() -> Non
         for name, rule in RULES.items()
         if (rule.needs or ".by_type" in texts[name]) and _COUNTS.search(texts[name])
     }
-    assert {name for name, rule in RULES.items() if rule.finds_waste} == counting
+    finding = {name for name, rule in RULES.items() if rule.finds_waste}
+    assert finding == counting, (
+        "set `finds_waste=True` in the card of a rule that needs metrics and calls api.derived or "
+        f"api.measured, and in no other: {finding ^ counting}"
+    )
     assert counting
 
 
 def test_a_rule_subsumes_only_rules_that_are() -> None:
     """A mistyped name would count the same dollars twice; no two rules swallow each other."""
     for name, rule in RULES.items():
-        assert rule.name.subsumes <= set(RULES)
-        assert name not in rule.name.subsumes
-        assert not [other for other in rule.name.subsumes if name in RULES[other].name.subsumes]
+        subsumed = rule.name.subsumes
+        unknown = subsumed - set(RULES)
+        assert not unknown, f"no rule has these names of `subsumes` of {name}'s card: {unknown}"
+        assert name not in subsumed, f"take {name} from `subsumes` of its own card"
+        mutual = [other for other in subsumed if name in RULES[other].name.subsumes]
+        assert not mutual, f"take {name} from `subsumes` of these cards, or them from its: {mutual}"

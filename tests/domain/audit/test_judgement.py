@@ -20,7 +20,7 @@ from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.any_input import likely_jobs, odd_jobs, series
-from tests.fakes.bad_series import measured
+from tests.fakes.bad_input import measured
 from tests.fakes.jobs import START, TYPES, flat, job, market, phases, ran, usage
 
 ANY = settings(max_examples=80, deadline=None, derandomize=True, database=None)

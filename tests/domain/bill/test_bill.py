@@ -47,7 +47,163 @@ NEVER: dict[str, Any] = {
 FROM_TIMES: dict[str, Any] = {"training_s": None, "billable_s": None}
 
 
-def assert_bill(*, of: Job, total: str | None, basis: str, missing: str | None) -> None:
+@pytest.mark.parametrize(
+    ("of", "total", "basis", "missing"),
+    [
+        pytest.param(
+            job(),
+            "4.545000",
+            "billable_seconds",
+            None,
+            id="a completed job costs its billable seconds",
+        ),
+        pytest.param(
+            job(status="Failed", secondary_status="Failed"),
+            "4.545000",
+            "billable_seconds",
+            None,
+            id="a failed job costs its billable seconds",
+        ),
+        # On spot a third of the seconds is billed, 1 h x $1.515 and not 3 h.
+        # a third of the seconds billed: 1 h x $1.515, not 3 h
+        pytest.param(
+            job(purchase=Purchase.SPOT, billable_s=Decimal(3600)),
+            "1.515000",
+            "billable_seconds",
+            None,
+            id="on spot only the billed third of the seconds costs",
+        ),
+        # wall time at the on-demand rate is the most that it can have cost
+        pytest.param(
+            job(purchase=Purchase.SPOT, billable_s=None),
+            "4.545000",
+            "upper_bound",
+            UPPER_BOUND,
+            id="on spot without billable seconds wall time on demand is the upper bound",
+        ),
+        # processing and answers of 2018: end minus start
+        pytest.param(
+            job(kind=JobKind.PROCESSING, **FROM_TIMES),
+            "4.545000",
+            "estimated_from_times",
+            None,
+            id="a processing job costs end minus start as an answer of 2018 does",
+        ),
+        # an answer with BillableTimeInSeconds and no start
+        pytest.param(
+            job(phases=(), **NEVER | {"billable_s": Decimal(3600)}),
+            "1.515000",
+            "billable_seconds",
+            None,
+            id="an answer has billable seconds and no start",
+        ),
+        # a plan is prepaid: neither instances nor volumes are billed again, priced or not
+        pytest.param(
+            ran(3600, purchase=Purchase.TRAINING_PLAN),
+            "0.000000",
+            "prepaid",
+            None,
+            id="a training plan is prepaid",
+        ),
+        pytest.param(
+            ran(3600, "ml.unpriced.xlarge", purchase=Purchase.TRAINING_PLAN),
+            "0.000000",
+            "prepaid",
+            None,
+            id="a training plan is prepaid priced or not",
+        ),
+        pytest.param(
+            ran(3600, purchase=Purchase.SERVERLESS, groups=()),
+            None,
+            "none",
+            "a serverless job is priced by token, and no token price is known",
+            id="a serverless job is priced by token",
+        ),
+        # no capacity, or stopped while waiting: 0 is known here
+        pytest.param(
+            job(status="Failed", phases=phases(("Starting", -900)), **NEVER),
+            "0.000000",
+            "none",
+            None,
+            id="a job that found no capacity cost 0",
+        ),
+        pytest.param(
+            job(status="Stopped", phases=phases(("Starting", -900)), **NEVER),
+            "0.000000",
+            "none",
+            None,
+            id="a job that was stopped while waiting cost 0",
+        ),
+        # it did run: an answer that does not say how long has no cost of 0
+        pytest.param(
+            job(phases=(), **NEVER),
+            None,
+            "none",
+            "neither billable seconds nor start and end are known",
+            id="a job that ran with an answer that does not say how long",
+        ),
+        pytest.param(
+            job(status="Failed", phases=phases(("Starting", -120), ("Training", 600)), **NEVER),
+            None,
+            "none",
+            "neither billable seconds nor start and end are known",
+            id="a failed job that ran with an answer that does not say how long",
+        ),
+        pytest.param(
+            job(status="InProgress", phases=(), **NEVER),
+            None,
+            "none",
+            "the job still runs (status InProgress): its cost so far is not known",
+            id="a job that still runs",
+        ),
+        pytest.param(
+            job(status="Stopping", phases=(), **NEVER),
+            None,
+            "none",
+            "the job still runs (status Stopping): its cost so far is not known",
+            id="a job that is being stopped",
+        ),
+        # an unknown price is never zero
+        pytest.param(
+            ran(3600, "ml.unpriced.xlarge", kind=JobKind.PROCESSING, **FROM_TIMES),
+            None,
+            "estimated_from_times",
+            "no Processing price known for ml.unpriced.xlarge in us-east-1",
+            id="a type without a price is never zero",
+        ),
+        pytest.param(
+            ran(3600, "ml.g5.2xlarge", region="xx-west-9"),
+            None,
+            "billable_seconds",
+            "no Training price known for ml.g5.2xlarge in xx-west-9",
+            id="a region without prices is never zero",
+        ),
+        pytest.param(
+            ran(3600, region=None),
+            None,
+            "billable_seconds",
+            "the region is not known",
+            id="a job without a region",
+        ),
+        pytest.param(
+            ran(3600, groups=()),
+            None,
+            "billable_seconds",
+            "the instance type is not known",
+            id="a job without an instance type",
+        ),
+        pytest.param(
+            job(kind=JobKind.TUNING, groups=()),
+            None,
+            "none",
+            "the cost is on the training jobs that it launched",
+            id="a tuning job costs nothing of its own",
+        ),
+    ],
+)
+def test_a_bill_is_known_by_its_seconds_and_prices_and_says_what_is_missing(
+    of: Job, total: str | None, basis: str, missing: str | None
+) -> None:
     """A bill is known by what its seconds and prices are, and says what is missing."""
     billed = bill(of, market())
     assert (usd(billed.total_usd), billed.basis) == (total, basis)
@@ -55,195 +211,6 @@ def assert_bill(*, of: Job, total: str | None, basis: str, missing: str | None) 
     if total in {None, "0.000000"}:
         share = None if total is None else 0
         assert all(cost.usd == share for cost in billed.phases if cost.phase.billed)
-
-
-def test_a_completed_job_costs_its_billable_seconds() -> None:
-    assert_bill(
-        of=job(),
-        total="4.545000",
-        basis="billable_seconds",
-        missing=None,
-    )
-
-
-def test_a_failed_job_costs_its_billable_seconds() -> None:
-    assert_bill(
-        of=job(status="Failed", secondary_status="Failed"),
-        total="4.545000",
-        basis="billable_seconds",
-        missing=None,
-    )
-
-
-def test_on_spot_only_the_billed_third_of_the_seconds_costs() -> None:
-    """On spot a third of the seconds is billed, 1 h x $1.515 and not 3 h."""
-    # a third of the seconds billed: 1 h x $1.515, not 3 h
-    assert_bill(
-        of=job(purchase=Purchase.SPOT, billable_s=Decimal(3600)),
-        total="1.515000",
-        basis="billable_seconds",
-        missing=None,
-    )
-
-
-def test_on_spot_without_billable_seconds_wall_time_on_demand_is_the_upper_bound() -> None:
-    # wall time at the on-demand rate is the most that it can have cost
-    assert_bill(
-        of=job(purchase=Purchase.SPOT, billable_s=None),
-        total="4.545000",
-        basis="upper_bound",
-        missing=UPPER_BOUND,
-    )
-
-
-def test_a_processing_job_costs_end_minus_start_as_an_answer_of_2018_does() -> None:
-    # processing and answers of 2018: end minus start
-    assert_bill(
-        of=job(kind=JobKind.PROCESSING, **FROM_TIMES),
-        total="4.545000",
-        basis="estimated_from_times",
-        missing=None,
-    )
-
-
-def test_an_answer_has_billable_seconds_and_no_start() -> None:
-    # an answer with BillableTimeInSeconds and no start
-    assert_bill(
-        of=job(phases=(), **NEVER | {"billable_s": Decimal(3600)}),
-        total="1.515000",
-        basis="billable_seconds",
-        missing=None,
-    )
-
-
-def test_a_training_plan_is_prepaid() -> None:
-    # a plan is prepaid: neither instances nor volumes are billed again, priced or not
-    assert_bill(
-        of=ran(3600, purchase=Purchase.TRAINING_PLAN),
-        total="0.000000",
-        basis="prepaid",
-        missing=None,
-    )
-
-
-def test_a_training_plan_is_prepaid_priced_or_not() -> None:
-    assert_bill(
-        of=ran(3600, "ml.unpriced.xlarge", purchase=Purchase.TRAINING_PLAN),
-        total="0.000000",
-        basis="prepaid",
-        missing=None,
-    )
-
-
-def test_a_serverless_job_is_priced_by_token() -> None:
-    assert_bill(
-        of=ran(3600, purchase=Purchase.SERVERLESS, groups=()),
-        total=None,
-        basis="none",
-        missing="a serverless job is priced by token, and no token price is known",
-    )
-
-
-def test_a_job_that_found_no_capacity_cost_0() -> None:
-    # no capacity, or stopped while waiting: 0 is known here
-    assert_bill(
-        of=job(status="Failed", phases=phases(("Starting", -900)), **NEVER),
-        total="0.000000",
-        basis="none",
-        missing=None,
-    )
-
-
-def test_a_job_that_was_stopped_while_waiting_cost_0() -> None:
-    assert_bill(
-        of=job(status="Stopped", phases=phases(("Starting", -900)), **NEVER),
-        total="0.000000",
-        basis="none",
-        missing=None,
-    )
-
-
-def test_a_job_that_ran_with_an_answer_that_does_not_say_how_long() -> None:
-    # it did run: an answer that does not say how long has no cost of 0
-    assert_bill(
-        of=job(phases=(), **NEVER),
-        total=None,
-        basis="none",
-        missing="neither billable seconds nor start and end are known",
-    )
-
-
-def test_a_failed_job_that_ran_with_an_answer_that_does_not_say_how_long() -> None:
-    assert_bill(
-        of=job(status="Failed", phases=phases(("Starting", -120), ("Training", 600)), **NEVER),
-        total=None,
-        basis="none",
-        missing="neither billable seconds nor start and end are known",
-    )
-
-
-def test_a_job_that_still_runs() -> None:
-    assert_bill(
-        of=job(status="InProgress", phases=(), **NEVER),
-        total=None,
-        basis="none",
-        missing="the job still runs (status InProgress): its cost so far is not known",
-    )
-
-
-def test_a_job_that_is_being_stopped() -> None:
-    assert_bill(
-        of=job(status="Stopping", phases=(), **NEVER),
-        total=None,
-        basis="none",
-        missing="the job still runs (status Stopping): its cost so far is not known",
-    )
-
-
-def test_a_type_without_a_price_is_never_zero() -> None:
-    # an unknown price is never zero
-    assert_bill(
-        of=ran(3600, "ml.unpriced.xlarge", kind=JobKind.PROCESSING, **FROM_TIMES),
-        total=None,
-        basis="estimated_from_times",
-        missing="no Processing price known for ml.unpriced.xlarge in us-east-1",
-    )
-
-
-def test_a_region_without_prices_is_never_zero() -> None:
-    assert_bill(
-        of=ran(3600, "ml.g5.2xlarge", region="xx-west-9"),
-        total=None,
-        basis="billable_seconds",
-        missing="no Training price known for ml.g5.2xlarge in xx-west-9",
-    )
-
-
-def test_a_job_without_a_region() -> None:
-    assert_bill(
-        of=ran(3600, region=None),
-        total=None,
-        basis="billable_seconds",
-        missing="the region is not known",
-    )
-
-
-def test_a_job_without_an_instance_type() -> None:
-    assert_bill(
-        of=ran(3600, groups=()),
-        total=None,
-        basis="billable_seconds",
-        missing="the instance type is not known",
-    )
-
-
-def test_a_tuning_job_costs_nothing_of_its_own() -> None:
-    assert_bill(
-        of=job(kind=JobKind.TUNING, groups=()),
-        total=None,
-        basis="none",
-        missing="the cost is on the training jobs that it launched",
-    )
 
 
 def test_phases_share_compute_by_their_billed_seconds() -> None:
@@ -324,8 +291,45 @@ def test_storage_is_split_where_the_month_ends(run: Job, expected: list[str]) ->
     assert quantities("storage", run) == expected
 
 
-def assert_bill_with_storage(
-    *,
+@pytest.mark.parametrize(
+    ("run", "storage_usd", "quantity", "total", "missing"),
+    [
+        # m5 has an EBS volume of some size; g5 has none whatever its size would be
+        pytest.param(
+            ran(3600, volume_gb=None),
+            "0.14",
+            [None],
+            "0.230000",
+            ("storage: the volume's size is not known",),
+            id="an m5 has an ebs volume whose size is not known",
+        ),
+        pytest.param(
+            ran(3600, "ml.g5.2xlarge", volume_gb=None),
+            "0.14",
+            [],
+            "1.515000",
+            (),
+            id="a g5 has no ebs volume whatever its size would be",
+        ),
+        pytest.param(
+            ran(3600, "ml.odd.xlarge"),
+            "0.14",
+            [None],
+            "0.500000",
+            ("storage: whether EBS is provisioned is not known",),
+            id="a type of which nobody knows whether it has a volume",
+        ),
+        pytest.param(
+            ran(3600, volume_gb=100),
+            None,
+            ["0.134409"],
+            "0.230000",
+            ("storage: no ML storage price for us-east-1 (Training)",),
+            id="a volume without a price",
+        ),
+    ],
+)
+def test_storage_is_billed_beside_the_instances(
     run: Job,
     storage_usd: str | None,
     quantity: list[str | None],
@@ -337,47 +341,6 @@ def assert_bill_with_storage(
     lines = the("storage", billed)
     assert ([usd(line.quantity) for line in lines], usd(billed.total_usd)) == (quantity, total)
     assert (billed.missing, {line.usd for line in lines} <= {None}) == (missing, True)
-
-
-def test_an_m5_has_an_ebs_volume_whose_size_is_not_known() -> None:
-    # m5 has an EBS volume of some size; g5 has none whatever its size would be
-    assert_bill_with_storage(
-        run=ran(3600, volume_gb=None),
-        storage_usd="0.14",
-        quantity=[None],
-        total="0.230000",
-        missing=("storage: the volume's size is not known",),
-    )
-
-
-def test_a_g5_has_no_ebs_volume_whatever_its_size_would_be() -> None:
-    assert_bill_with_storage(
-        run=ran(3600, "ml.g5.2xlarge", volume_gb=None),
-        storage_usd="0.14",
-        quantity=[],
-        total="1.515000",
-        missing=(),
-    )
-
-
-def test_a_type_of_which_nobody_knows_whether_it_has_a_volume() -> None:
-    assert_bill_with_storage(
-        run=ran(3600, "ml.odd.xlarge"),
-        storage_usd="0.14",
-        quantity=[None],
-        total="0.500000",
-        missing=("storage: whether EBS is provisioned is not known",),
-    )
-
-
-def test_a_volume_without_a_price() -> None:
-    assert_bill_with_storage(
-        run=ran(3600, volume_gb=100),
-        storage_usd=None,
-        quantity=["0.134409"],
-        total="0.230000",
-        missing=("storage: no ML storage price for us-east-1 (Training)",),
-    )
 
 
 def test_groups_are_billed_for_the_same_seconds() -> None:

@@ -157,8 +157,105 @@ FOUR = ran(3600, instances=4)
 LARGE = found(205, SetType("ml.m5.large"))
 
 
-def assert_counted_once(
-    *,
+@pytest.mark.parametrize(
+    ("of", "founds", "exempt", "shares", "instead"),
+    [
+        # The download still counts at the job's own rate.
+        pytest.param(
+            job(),
+            (found(101, DOWNLOAD), found(202, SetType("ml.g4dn.12xlarge"))),
+            (),
+            {"r101": "0.505000"},
+            {},
+            id="what saves nothing is not applied",
+        ),
+        pytest.param(
+            job(),
+            (found(303, SetCount(2, Decimal(1), refills=False)), found(202, SMALLER)),
+            (),
+            {"r202": "1.725000"},
+            {},
+            id="a type that saves takes over hosts that save less",
+        ),
+        # Of two types the one that saves most, 3 h x (0.92 - 0.23); the loser says who won.
+        pytest.param(
+            BIG,
+            TWO_TYPES,
+            (),
+            {"r205": "2.070000"},
+            {"r202": "r205"},
+            id="of two types the one that saves most is counted and the loser says who won",
+        ),
+        # 3 h x (0.92 - 0.46).
+        pytest.param(
+            BIG,
+            TWO_TYPES,
+            ("r205",),
+            {"r202": "1.380000"},
+            {},
+            id="an exempt finding leaves the sums and its stage is free for another",
+        ),
+        pytest.param(
+            BIG,
+            (found(202, SetType("ml.m5.large"), Bucket.POSSIBLE), TWO_TYPES[1]),
+            (),
+            {"r205": "2.070000"},
+            {"r202": "r205"},
+            id="possible never pushes a derived saving out however large it hopes to be",
+        ),
+        pytest.param(
+            job(),
+            (found(202, SetType("ml.g4dn.12xlarge")), found(205, SMALLER, Bucket.POSSIBLE)),
+            (),
+            {"r205": "1.725000"},
+            {"r202": "r205"},
+            id="what may save nothing hides no possible saving however sure it is",
+        ),
+        # Spot's 60 % is of the bill after the counted fixes: 0.6 x 3 h x 0.94.
+        pytest.param(
+            job(),
+            (found(202, SMALLER), found(401, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE)),
+            (),
+            {"r202": "1.725000", "r401": "1.692000"},
+            {},
+            id="spots 60 percent is of the bill after the counted fixes",
+        ),
+        pytest.param(
+            job(),
+            (found(101, DOWNLOAD), found(202, SMALLER, subsumes=("r101",))),
+            (),
+            {"r202": "1.725000"},
+            {"r101": "r202"},
+            id="the one that subsumes another tells the same story",
+        ),
+        pytest.param(
+            job(),
+            (found(101, DOWNLOAD), found(202, None, Bucket.NONE, subsumes=("r999",))),
+            (),
+            {"r101": "0.505000"},
+            {},
+            id="a subsumed finding that was not found changes nothing",
+        ),
+        # What the type held was recorded on more hosts.
+        pytest.param(
+            FOUR,
+            (found(303, SetCount(1, Decimal(1))), LARGE),
+            (),
+            {"r303": "0.706935"},
+            {"r205": "r303"},
+            id="one host less and a smaller type are one contest",
+        ),
+        pytest.param(
+            FOUR,
+            (found(303, SetCount(3, Decimal(1), refills=False)), LARGE),
+            (),
+            {"r205": "0.345000", "r303": "0.235645"},
+            {},
+            id="hosts that take over no work and a smaller type are counted both",
+        ),
+    ],
+)
+def test_each_dollar_is_counted_once(
     of: Job,
     founds: tuple[tuple[RuleName, Found], ...],
     exempt: tuple[str, ...],
@@ -181,122 +278,6 @@ def assert_counted_once(
         "rest",
         *(name for name in shares if by_rule[name].found.bucket.counted),
     }
-
-
-def test_what_saves_nothing_is_not_applied() -> None:
-    """The download still counts at the job's own rate."""
-    assert_counted_once(
-        of=job(),
-        founds=(found(101, DOWNLOAD), found(202, SetType("ml.g4dn.12xlarge"))),
-        exempt=(),
-        shares={"r101": "0.505000"},
-        instead={},
-    )
-
-
-def test_a_type_that_saves_takes_over_hosts_that_save_less() -> None:
-    assert_counted_once(
-        of=job(),
-        founds=(found(303, SetCount(2, Decimal(1), refills=False)), found(202, SMALLER)),
-        exempt=(),
-        shares={"r202": "1.725000"},
-        instead={},
-    )
-
-
-def test_of_two_types_the_one_that_saves_most_is_counted_and_the_loser_says_who_won() -> None:
-    """Of two types the one that saves most, 3 h x (0.92 - 0.23); the loser says who won."""
-    assert_counted_once(
-        of=BIG,
-        founds=TWO_TYPES,
-        exempt=(),
-        shares={"r205": "2.070000"},
-        instead={"r202": "r205"},
-    )
-
-
-def test_an_exempt_finding_leaves_the_sums_and_its_stage_is_free_for_another() -> None:
-    """3 h x (0.92 - 0.46)."""
-    assert_counted_once(
-        of=BIG,
-        founds=TWO_TYPES,
-        exempt=("r205",),
-        shares={"r202": "1.380000"},
-        instead={},
-    )
-
-
-def test_possible_never_pushes_a_derived_saving_out_however_large_it_hopes_to_be() -> None:
-    assert_counted_once(
-        of=BIG,
-        founds=(found(202, SetType("ml.m5.large"), Bucket.POSSIBLE), TWO_TYPES[1]),
-        exempt=(),
-        shares={"r205": "2.070000"},
-        instead={"r202": "r205"},
-    )
-
-
-def test_what_may_save_nothing_hides_no_possible_saving_however_sure_it_is() -> None:
-    assert_counted_once(
-        of=job(),
-        founds=(found(202, SetType("ml.g4dn.12xlarge")), found(205, SMALLER, Bucket.POSSIBLE)),
-        exempt=(),
-        shares={"r205": "1.725000"},
-        instead={"r202": "r205"},
-    )
-
-
-def test_spots_60_percent_is_of_the_bill_after_the_counted_fixes() -> None:
-    """Spot's 60 % is of the bill after the counted fixes: 0.6 x 3 h x 0.94."""
-    assert_counted_once(
-        of=job(),
-        founds=(found(202, SMALLER), found(401, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE)),
-        exempt=(),
-        shares={"r202": "1.725000", "r401": "1.692000"},
-        instead={},
-    )
-
-
-def test_the_one_that_subsumes_another_tells_the_same_story() -> None:
-    # the one that subsumes another tells the same story, where that was found
-    assert_counted_once(
-        of=job(),
-        founds=(found(101, DOWNLOAD), found(202, SMALLER, subsumes=("r101",))),
-        exempt=(),
-        shares={"r202": "1.725000"},
-        instead={"r101": "r202"},
-    )
-
-
-def test_a_subsumed_finding_that_was_not_found_changes_nothing() -> None:
-    assert_counted_once(
-        of=job(),
-        founds=(found(101, DOWNLOAD), found(202, None, Bucket.NONE, subsumes=("r999",))),
-        exempt=(),
-        shares={"r101": "0.505000"},
-        instead={},
-    )
-
-
-def test_one_host_less_and_a_smaller_type_are_one_contest() -> None:
-    """What the type held was recorded on more hosts."""
-    assert_counted_once(
-        of=FOUR,
-        founds=(found(303, SetCount(1, Decimal(1))), LARGE),
-        exempt=(),
-        shares={"r303": "0.706935"},
-        instead={"r205": "r303"},
-    )
-
-
-def test_hosts_that_take_over_no_work_and_a_smaller_type_are_counted_both() -> None:
-    assert_counted_once(
-        of=FOUR,
-        founds=(found(303, SetCount(3, Decimal(1), refills=False)), LARGE),
-        exempt=(),
-        shares={"r205": "0.345000", "r303": "0.235645"},
-        instead={},
-    )
 
 
 def test_a_range_shows_both_ends_alone() -> None:

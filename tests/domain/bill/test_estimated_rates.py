@@ -118,8 +118,45 @@ def test_the_value_of_prepaid_capacity_says_that_it_is_an_estimate() -> None:
     assert f"{VALUE_ESTIMATED}{guessed(BIG)}" in found.notes
 
 
-def assert_saving(
-    *, estimated: str, change: SetType | CutPhase, bucket: Bucket, usd: str, caution: str | None
+@pytest.mark.parametrize(
+    ("estimated", "change", "bucket", "usd", "caution"),
+    [
+        pytest.param(
+            BIG,
+            CutPhase("Training", Decimal(900)),
+            Bucket.AVOIDABLE,
+            "0.23",
+            None,
+            id="the time was paid for whatever the last digit of its price",
+        ),
+        pytest.param(
+            BIG,
+            SetType(SMALL),
+            Bucket.AVOIDABLE,
+            "0.46",
+            None,
+            id="a type at a known rate saves certainly from an estimated one",
+        ),
+        pytest.param(
+            SMALL,
+            SetType(SMALL),
+            Bucket.POSSIBLE,
+            "0.46",
+            f"{guessed(SMALL)}: a possible saving, as SageMaker may not sell the type here.",
+            id="a type at an estimated rate is possible at most",
+        ),
+        pytest.param(
+            TINY,
+            SetType(SMALL),
+            Bucket.AVOIDABLE,
+            "0.46",
+            None,
+            id="a type at a known rate saves certainly from another one",
+        ),
+    ],
+)
+def test_a_saving_is_counted_if_its_own_type_is_estimated_and_possible_if_the_new_one_is(
+    estimated: str, change: SetType | CutPhase, bucket: Bucket, usd: str, caution: str | None
 ) -> None:
     """At an estimated rate of its own type a saving is counted, of a new type it is possible."""
     savings = saved(advice(change), at_estimates(estimated))
@@ -129,46 +166,6 @@ def assert_saving(
     counted = bucket is Bucket.AVOIDABLE
     assert finding.found.confidence is (Confidence.DERIVED if counted else Confidence.HEURISTIC)
     assert (savings.avoidable_usd if counted else savings.possible_usd) == Decimal(usd)
-
-
-def test_the_time_was_paid_for_whatever_the_last_digit_of_its_price() -> None:
-    assert_saving(
-        estimated=BIG,
-        change=CutPhase("Training", Decimal(900)),
-        bucket=Bucket.AVOIDABLE,
-        usd="0.23",
-        caution=None,
-    )
-
-
-def test_a_type_at_a_known_rate_saves_certainly_from_an_estimated_one() -> None:
-    assert_saving(
-        estimated=BIG,
-        change=SetType(SMALL),
-        bucket=Bucket.AVOIDABLE,
-        usd="0.46",
-        caution=None,
-    )
-
-
-def test_a_type_at_an_estimated_rate_is_possible_at_most() -> None:
-    assert_saving(
-        estimated=SMALL,
-        change=SetType(SMALL),
-        bucket=Bucket.POSSIBLE,
-        usd="0.46",
-        caution=(f"{guessed(SMALL)}: a possible saving, as SageMaker may not sell the type here."),
-    )
-
-
-def test_a_type_at_a_known_rate_saves_certainly_from_another_one() -> None:
-    assert_saving(
-        estimated=TINY,
-        change=SetType(SMALL),
-        bucket=Bucket.AVOIDABLE,
-        usd="0.46",
-        caution=None,
-    )
 
 
 def test_certain_candidates_have_known_rates() -> None:

@@ -79,180 +79,80 @@ PLAN, SPOT = Purchase.TRAINING_PLAN, Purchase.SPOT
 POOL, VOLUME = (AVOIDABLE, ShortenPool(Decimal(0))), (AVOIDABLE, SetVolume(1))
 
 
-def assert_idle_capacity(
-    *,
-    of: Job,
-    findings: tuple[tuple[Bucket, Change], ...],
-    exempt: tuple[str, ...],
-    paid: str,
-    idle: str,
-    list_usd: str | None,
-    counted: str | None,
-) -> None:
-    """Idle hours and their value, worked out by hand."""
+def figures_of(
+    of: Job, *findings: tuple[Bucket, Change], exempt: frozenset[str] = frozenset()
+) -> tuple[str, ...]:
+    """Paid hours, idle hours, their dollars and the counted ones; GPUs at 40%, CPUs at 50%."""
     on_gpus = of.groups[0].instance_type == GPUS
     minutes = int(of.elapsed_s or 0) // 60
     measured = at_forty(of) if on_gpus else flat(of, minutes, cpu=50)
-    figure = idle_of(of, measured, *findings, exempt=frozenset(exempt))
+    figure = idle_of(of, measured, *findings, exempt=exempt)
     assert figure.unit == ("gpu_hours" if on_gpus else "vcpu_hours")
     assert figure.worked == figure.paid - figure.idle
-    found = (figure.paid, figure.idle, figure.list_usd, figure.counted_usd)
-    expected = (paid, idle, list_usd, counted)
-    assert [None if value is None else round(value, 4) for value in found] == [
-        None if value is None else Decimal(value) for value in expected
-    ]
+    values = (figure.paid, figure.idle, figure.list_usd, figure.counted_usd)
+    return tuple("unknown" if value is None else f"{value:.4f}" for value in values)
 
 
-def test_the_example_of_the_docstring_holds() -> None:
-    """The docstring's example: 40 GPU-hours paid, 14.4 worked, 25.6 idle: $30.72 of $48."""
-    assert_idle_capacity(
-        of=ten_hours(),
-        findings=(),
-        exempt=(),
-        paid="40",
-        idle="25.6",
-        list_usd="30.72",
-        counted="0",
-    )
-
-
-def test_half_the_download_is_counted() -> None:
-    assert_idle_capacity(
-        of=ten_hours(),
-        findings=(HALF_THE_DOWNLOAD,),
-        exempt=(),
-        paid="40",
-        idle="25.6",
-        list_usd="30.72",
-        counted="2.40",
-    )
-
-
-def test_half_the_download_and_a_cheaper_type_are_counted_up_to_the_idle_capacity() -> None:
-    assert_idle_capacity(
-        of=ten_hours(),
-        findings=(HALF_THE_DOWNLOAD, CHEAPER),
-        exempt=(),
-        paid="40",
-        idle="25.6",
-        list_usd="30.72",
-        counted="30.72",
-    )
-
-
-def test_a_lost_run_is_counted_up_to_the_idle_capacity() -> None:
-    assert_idle_capacity(
-        of=ten_hours(),
-        findings=((LOST, DropRun()),),
-        exempt=(),
-        paid="40",
-        idle="25.6",
-        list_usd="30.72",
-        counted="30.72",
-    )
-
-
-def test_possible_dollars_are_in_neither_sum() -> None:
-    # possible and exempt dollars are in neither sum
-    assert_idle_capacity(
-        of=ten_hours(),
-        findings=((Bucket.POSSIBLE, HALF_THE_DOWNLOAD[1]),),
-        exempt=(),
-        paid="40",
-        idle="25.6",
-        list_usd="30.72",
-        counted="0",
-    )
-
-
-def test_exempt_dollars_are_in_neither_sum() -> None:
-    assert_idle_capacity(
-        of=ten_hours(),
-        findings=(HALF_THE_DOWNLOAD,),
-        exempt=("r0",),
-        paid="40",
-        idle="25.6",
-        list_usd="30.72",
-        counted="0",
-    )
-
-
-def test_another_purchase_takes_only_the_idle_share() -> None:
-    """40% fewer seconds, 0.4 x $30.72."""
-    assert_idle_capacity(
-        of=ten_hours(),
-        findings=((AVOIDABLE, SetPurchase(Decimal("0.6"))),),
-        exempt=(),
-        paid="40",
-        idle="25.6",
-        list_usd="30.72",
-        counted="12.288",
-    )
+@pytest.mark.parametrize(
+    ("findings", "exempt", "counted_usd"),
+    [
+        pytest.param((), (), "0.0000", id="without a finding nothing is counted"),
+        pytest.param((HALF_THE_DOWNLOAD,), (), "2.4000", id="half the download is counted"),
+        pytest.param(
+            (HALF_THE_DOWNLOAD, CHEAPER),
+            (),
+            "30.7200",
+            id="half the download and a cheaper type are counted up to the idle capacity",
+        ),
+        pytest.param(
+            ((LOST, DropRun()),),
+            (),
+            "30.7200",
+            id="a lost run is counted up to the idle capacity",
+        ),
+        pytest.param(
+            ((Bucket.POSSIBLE, HALF_THE_DOWNLOAD[1]),),
+            (),
+            "0.0000",
+            id="possible dollars are not counted",
+        ),
+        pytest.param((HALF_THE_DOWNLOAD,), ("r0",), "0.0000", id="exempt dollars are not counted"),
+        pytest.param(
+            ((AVOIDABLE, SetPurchase(Decimal("0.6"))),),
+            (),
+            "12.2880",
+            id="another purchase at 60% takes only the idle share, 0.4 x $30.72",
+        ),
+    ],
+)
+def test_of_40_gpu_hours_25_6_are_idle_and_worth_30_72_dollars(
+    findings: tuple[tuple[Bucket, Change], ...], exempt: tuple[str, ...], counted_usd: str
+) -> None:
+    """The docstring's example: 40 GPU-hours of $48 paid, 14.4 worked: 25.6 x $1.20 are idle."""
+    figures = figures_of(ten_hours(), *findings, exempt=frozenset(exempt))
+    assert figures == ("40.0000", "25.6000", "30.7200", counted_usd)
 
 
 def test_spot_pays_its_billable_seconds_a_third_of_the_hours_at_the_same_rate() -> None:
-    # spot pays its billable seconds: a third of the hours, at the same rate; else all of them
-    assert_idle_capacity(
-        of=ten_hours(purchase=SPOT, billable_s=Decimal(12000)),
-        findings=(),
-        exempt=(),
-        paid="13.3333",
-        idle="8.5333",
-        list_usd="10.24",
-        counted="0",
-    )
+    a_third = ten_hours(purchase=SPOT, billable_s=Decimal(12000))
+    assert figures_of(a_third) == ("13.3333", "8.5333", "10.2400", "0.0000")
+    unknown = ten_hours(purchase=SPOT, billable_s=None)
+    assert figures_of(unknown) == ("40.0000", "25.6000", "30.7200", "0.0000")
 
 
-def test_spot_without_billable_seconds_pays_all_hours() -> None:
-    assert_idle_capacity(
-        of=ten_hours(purchase=SPOT, billable_s=None),
-        findings=(),
-        exempt=(),
-        paid="40",
-        idle="25.6",
-        list_usd="30.72",
-        counted="0",
-    )
+def test_prepaid_capacity_is_worth_its_on_demand_price_and_nothing_of_it_is_counted() -> None:
+    figures = figures_of(ten_hours(purchase=PLAN), HALF_THE_DOWNLOAD)
+    assert figures == ("40.0000", "25.6000", "30.7200", "0.0000")
 
 
-def test_prepaid_capacity_is_worth_its_on_demand_price() -> None:
-    """Prepaid capacity is worth its on-demand price, and as its bill is 0 nothing is counted."""
-    # prepaid capacity is worth its on-demand price; its bill is 0, so nothing is counted
-    assert_idle_capacity(
-        of=ten_hours(purchase=PLAN),
-        findings=(HALF_THE_DOWNLOAD,),
-        exempt=(),
-        paid="40",
-        idle="25.6",
-        list_usd="30.72",
-        counted="0",
-    )
+def test_storage_and_warm_pools_are_no_device_hours_as_their_savings_are_in_other_lines() -> None:
+    # 10 h x 4 vCPUs, half of them idle: $0.23 x 10 / 2.
+    assert figures_of(with_pool(), POOL, VOLUME) == ("40.0000", "20.0000", "1.1500", "0.0000")
 
 
-def test_storage_and_warm_pools_are_no_device_hours() -> None:
-    # storage and warm pools are no device hours: their savings are in other lines
-    assert_idle_capacity(
-        of=with_pool(),
-        findings=(POOL, VOLUME),
-        exempt=(),
-        paid="40",
-        idle="20",
-        list_usd="1.15",
-        counted="0",
-    )
-
-
-def test_an_unpriced_type_has_hours_without_dollars() -> None:
-    # an unpriced type has hours without dollars: unknown is not 0
-    assert_idle_capacity(
-        of=ran(3600, "ml.unpriced.xlarge"),
-        findings=(),
-        exempt=(),
-        paid="4",
-        idle="2",
-        list_usd=None,
-        counted=None,
-    )
+def test_an_unpriced_type_has_idle_hours_and_unknown_dollars() -> None:
+    figures = figures_of(ran(3600, "ml.unpriced.xlarge"))
+    assert figures == ("4.0000", "2.0000", "unknown", "unknown")
 
 
 def test_eight_hosts_at_a_quarter_of_their_gpus_have_three_quarters_of_the_bill_idle() -> None:

@@ -121,8 +121,100 @@ def test_what_does_not_shrink_holds_recorded_or_not(word: str, constraint: Const
 M5, SMALL_M5 = instance_type("ml.m5.4xlarge", 16, 64), instance_type("ml.m5.xlarge", 4, 16)
 
 
-def assert_first_constraint(
-    *,
+@pytest.mark.parametrize(
+    ("today", "changes", "percent", "constraint", "says"),
+    [
+        pytest.param(
+            M5,
+            {},
+            {"memory": -1, "cpu": 90},
+            Constraint.VCPU,
+            "vCPU: 17.3 needed with headroom, 4 offered",
+            id="what is certainly broken comes before what was not recorded",
+        ),
+        pytest.param(
+            M5,
+            {},
+            {"memory": 60},
+            Constraint.MEMORY,
+            "host memory: 46.1 GiB needed with headroom, 16 GiB offered",
+            id="too little memory",
+        ),
+        pytest.param(
+            M5,
+            {},
+            {"memory": -1},
+            Constraint.NOT_RECORDED,
+            "the host memory used is not known (no points)",
+            id="memory that was not recorded",
+        ),
+        pytest.param(
+            M5,
+            {"accelerator": "neuron"},
+            {},
+            Constraint.ACCELERATOR,
+            "ml.m5.xlarge has no GPU and needs other code",
+            id="an accelerator needs other code",
+        ),
+        pytest.param(
+            M5,
+            {"legacy": True, "family": "old"},
+            {},
+            Constraint.GENERATION,
+            "old is an older generation than m5",
+            id="an older generation",
+        ),
+        pytest.param(
+            replace(M5, legacy=True),
+            {"legacy": True},
+            {},
+            None,
+            "",
+            id="from one old generation to another",
+        ),
+        pytest.param(
+            M5,
+            {"family": "m4"},
+            {},
+            Constraint.GENERATION,
+            "a vCPU of m4 is older than one of m5, and may be slower",
+            id="an older vcpu",
+        ),
+        pytest.param(
+            replace(M5, family="c"),
+            {"family": "t3"},
+            {},
+            Constraint.VCPU,
+            "t3 is burstable or flexible: its full vCPU is not guaranteed",
+            id="a burstable type",
+        ),
+        pytest.param(
+            M5,
+            {"family": "m7i-flex"},
+            {},
+            Constraint.VCPU,
+            "m7i-flex is burstable or flexible: its full vCPU is not guaranteed",
+            id="a flexible type",
+        ),
+        pytest.param(
+            M5,
+            {"ebs_billed": False, "family": "m5d"},
+            {},
+            Constraint.STORAGE,
+            "m5 and m5d keep data on different kinds of disk",
+            id="a local disk is faster than ebs and gone with the instance",
+        ),
+        pytest.param(
+            M5,
+            {"ebs_billed": None, "family": "m5d"},
+            {},
+            Constraint.STORAGE,
+            "whether m5 and m5d keep data alike is not known",
+            id="nobody knows on which disk the other type keeps data",
+        ),
+    ],
+)
+def test_a_cpu_run_is_refused_by_the_first_constraint_that_binds(
     today: InstanceType,
     changes: dict[str, Any],
     percent: dict[str, float],
@@ -133,121 +225,6 @@ def assert_first_constraint(
     other = replace(SMALL_M5, **changes)
     found = not_held(moved(today, other, need_of(today, **percent)))
     assert (found and found.constraint, found.reason if found else "") == (constraint, says)
-
-
-def test_what_is_certainly_broken_comes_before_what_was_not_recorded() -> None:
-    assert_first_constraint(
-        today=M5,
-        changes={},
-        percent={"memory": -1, "cpu": 90},
-        constraint=Constraint.VCPU,
-        says="vCPU: 17.3 needed with headroom, 4 offered",
-    )
-
-
-def test_too_little_memory() -> None:
-    """Too little memory."""
-    assert_first_constraint(
-        today=M5,
-        changes={},
-        percent={"memory": 60},
-        constraint=Constraint.MEMORY,
-        says="host memory: 46.1 GiB needed with headroom, 16 GiB offered",
-    )
-
-
-def test_memory_that_was_not_recorded() -> None:
-    assert_first_constraint(
-        today=M5,
-        changes={},
-        percent={"memory": -1},
-        constraint=Constraint.NOT_RECORDED,
-        says="the host memory used is not known (no points)",
-    )
-
-
-def test_an_accelerator_needs_other_code() -> None:
-    assert_first_constraint(
-        today=M5,
-        changes={"accelerator": "neuron"},
-        percent={},
-        constraint=Constraint.ACCELERATOR,
-        says="ml.m5.xlarge has no GPU and needs other code",
-    )
-
-
-def test_an_older_generation() -> None:
-    """An older generation."""
-    assert_first_constraint(
-        today=M5,
-        changes={"legacy": True, "family": "old"},
-        percent={},
-        constraint=Constraint.GENERATION,
-        says="old is an older generation than m5",
-    )
-
-
-def test_from_one_old_generation_to_another() -> None:
-    assert_first_constraint(
-        today=replace(M5, legacy=True),
-        changes={"legacy": True},
-        percent={},
-        constraint=None,
-        says="",
-    )
-
-
-def test_an_older_vcpu() -> None:
-    """An older vCPU."""
-    assert_first_constraint(
-        today=M5,
-        changes={"family": "m4"},
-        percent={},
-        constraint=Constraint.GENERATION,
-        says="a vCPU of m4 is older than one of m5, and may be slower",
-    )
-
-
-def test_a_burstable_type() -> None:
-    """A burstable type."""
-    assert_first_constraint(
-        today=replace(M5, family="c"),
-        changes={"family": "t3"},
-        percent={},
-        constraint=Constraint.VCPU,
-        says="t3 is burstable or flexible: its full vCPU is not guaranteed",
-    )
-
-
-def test_a_flexible_type() -> None:
-    """A flexible type."""
-    assert_first_constraint(
-        today=M5,
-        changes={"family": "m7i-flex"},
-        percent={},
-        constraint=Constraint.VCPU,
-        says="m7i-flex is burstable or flexible: its full vCPU is not guaranteed",
-    )
-
-
-def test_a_local_disk_is_faster_than_ebs_and_gone_with_the_instance() -> None:
-    assert_first_constraint(
-        today=M5,
-        changes={"ebs_billed": False, "family": "m5d"},
-        percent={},
-        constraint=Constraint.STORAGE,
-        says="m5 and m5d keep data on different kinds of disk",
-    )
-
-
-def test_nobody_knows_on_which_disk_the_other_type_keeps_data() -> None:
-    assert_first_constraint(
-        today=M5,
-        changes={"ebs_billed": None, "family": "m5d"},
-        percent={},
-        constraint=Constraint.STORAGE,
-        says="whether m5 and m5d keep data alike is not known",
-    )
 
 
 NO_GPU = instance_type("ml.m5.12xlarge", 48, 192)
@@ -433,91 +410,73 @@ def with_sheet(row: InstanceType, *figures: int) -> InstanceType:
     return replace(row, gpu_peaks=sheet(*figures))
 
 
-def assert_no_ratio(
-    *, today: InstanceType, other: InstanceType, hints: dict[str, bool], says: str
+@pytest.mark.parametrize(
+    ("today", "other", "hints", "says"),
+    [
+        pytest.param(
+            machine(1, "A10G"),
+            machine(1, "T4"),
+            {"flash_attention": True},
+            "the run uses FlashAttention: the T4 is too old for it",
+            id="no throughput tells how long flashattention takes where it does not run",
+        ),
+        # data sheets stand beside the refusal; they are no ratio
+        pytest.param(
+            machine(1),
+            machine(1, "D"),
+            {},
+            "no training work measured on both S and D in 16-bit or FP32 is known; "
+            "the precision of the run is not known",
+            id="without a measured ratio and without data sheets",
+        ),
+        pytest.param(
+            with_sheet(machine(1), 20, 80, 600),
+            with_sheet(machine(1, "D"), 10, 40, 300),
+            {},
+            "no training work measured on both S and D in 16-bit or FP32 is known; the "
+            "precision of "
+            "the run is not known (data sheets: 80 and 40 TFLOPS in 16 bits, 600 and 300 GB/s)",
+            id="data sheets stand beside the refusal as they are no ratio",
+        ),
+        # each class that the run may be in must be measured
+        pytest.param(
+            machine(1, ratios=half(precision=Precision.HALF)),
+            machine(1, "W"),
+            {},
+            "no training work measured on both S and W in FP32 is known; "
+            "the precision of the run is not known",
+            id="fp32 was not measured and the run may be in it",
+        ),
+        pytest.param(
+            machine(1, ratios=half(precision=Precision.HALF)),
+            machine(1, "W"),
+            {"mixed_precision": True, "fp8": True},
+            "no training work measured on both S and W in fp8 is known",
+            id="fp8 was not measured and the run is in it",
+        ),
+        pytest.param(
+            machine(1, ratios=tuple(replace(row, works=1) for row in half())),
+            machine(1, "W"),
+            {},
+            "only one work was measured on both S and W in 16-bit or FP32, which is no range; "
+            "the precision of the run is not known",
+            id="nobody knows how far the next work lies from one",
+        ),
+        pytest.param(
+            with_sheet(machine(1, gib=80), 20, 300, 2039),
+            with_sheet(machine(1, gib=40), 20, 300, 1555),
+            {},
+            "no training work measured on both S with 40 and 80 GiB is known",
+            id="an a100 of 40 gib has three quarters of the bandwidth of one of 80",
+        ),
+    ],
+)
+def test_a_gpu_that_nobody_measured_is_no_measure_of_another(
+    today: InstanceType, other: InstanceType, hints: dict[str, bool], says: str
 ) -> None:
     """A GPU that nobody measured is no measure of another, however little the run uses it."""
     found = refused(today, other, 10, **hints)
     assert (found.constraint, found.reason) == (Constraint.GPU_MODEL, says)
-
-
-def test_no_throughput_tells_how_long_flashattention_takes_where_it_does_not_run() -> None:
-    assert_no_ratio(
-        today=machine(1, "A10G"),
-        other=machine(1, "T4"),
-        hints={"flash_attention": True},
-        says="the run uses FlashAttention: the T4 is too old for it",
-    )
-
-
-def test_without_a_measured_ratio_and_without_data_sheets() -> None:
-    # data sheets stand beside the refusal; they are no ratio
-    assert_no_ratio(
-        today=machine(1),
-        other=machine(1, "D"),
-        hints={},
-        says=(
-            "no training work measured on both S and D in 16-bit or FP32 is known; "
-            "the precision of the run is not known"
-        ),
-    )
-
-
-def test_data_sheets_stand_beside_the_refusal_as_they_are_no_ratio() -> None:
-    assert_no_ratio(
-        today=with_sheet(machine(1), 20, 80, 600),
-        other=with_sheet(machine(1, "D"), 10, 40, 300),
-        hints={},
-        says=(
-            "no training work measured on both S and D in 16-bit or FP32 is known; the "
-            "precision of "
-            "the run is not known (data sheets: 80 and 40 TFLOPS in 16 bits, 600 and 300 GB/s)"
-        ),
-    )
-
-
-def test_fp32_was_not_measured_and_the_run_may_be_in_it() -> None:
-    # each class that the run may be in must be measured
-    assert_no_ratio(
-        today=machine(1, ratios=half(precision=Precision.HALF)),
-        other=machine(1, "W"),
-        hints={},
-        says=(
-            "no training work measured on both S and W in FP32 is known; "
-            "the precision of the run is not known"
-        ),
-    )
-
-
-def test_fp8_was_not_measured_and_the_run_is_in_it() -> None:
-    assert_no_ratio(
-        today=machine(1, ratios=half(precision=Precision.HALF)),
-        other=machine(1, "W"),
-        hints={"mixed_precision": True, "fp8": True},
-        says="no training work measured on both S and W in fp8 is known",
-    )
-
-
-def test_nobody_knows_how_far_the_next_work_lies_from_one() -> None:
-    assert_no_ratio(
-        today=machine(1, ratios=tuple(replace(row, works=1) for row in half())),
-        other=machine(1, "W"),
-        hints={},
-        says=(
-            "only one work was measured on both S and W in 16-bit or FP32, which is no range; "
-            "the precision of the run is not known"
-        ),
-    )
-
-
-def test_an_a100_of_40_gib_has_three_quarters_of_the_bandwidth_of_one_of_80() -> None:
-    """An A100 of 40 GiB has three quarters of the bandwidth of one of 80, and nobody compared."""
-    assert_no_ratio(
-        today=with_sheet(machine(1, gib=80), 20, 300, 2039),
-        other=with_sheet(machine(1, gib=40), 20, 300, 1555),
-        hints={},
-        says="no training work measured on both S with 40 and 80 GiB is known",
-    )
 
 
 OF_K80 = (GpuRatio("T4", "K80", Precision.FP32, Decimal(2), Decimal(3), works=14),)

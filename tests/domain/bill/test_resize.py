@@ -17,7 +17,9 @@ from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
 from tests.fakes.jobs import (
     FixedPrices,
-    even_use,
+    batch_job,
+    by_point,
+    even,
     gpu_type,
     instance_type,
     job,
@@ -72,7 +74,9 @@ CPU = ran(3600, "ml.c.4xlarge", volume_gb=0)
 
 def used(run: Job, points: tuple[int, int] = (60, 60), /, **percent: float) -> Measurements:
     """So many points of so many seconds, in percent: `cpu`, `memory`, `gpu`, `gpu_memory`."""
-    return even_use(run, points, run.instance_count or 0, percent, TYPES).active()
+    number, period_s = points
+    hosts = run.instance_count or 0
+    return by_point(run, hosts, even(number, percent), period_s=period_s, types=TYPES).active()
 
 
 def tried(run: Job, measured: Measurements | None = None, /, **more: Any) -> Resize:
@@ -183,9 +187,7 @@ def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
         ),
         # several instances that may exchange data stay with their GPU; a transform's never do
         pytest.param(
-            ran(
-                3600, "ml.big.xlarge", 2, kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600))
-            ),
+            batch_job(JobKind.TRANSFORM, 3600, "ml.big.xlarge", 2),
             LITTLE | {"gpu": 10},
             "ml.small.2xlarge",
             None,
@@ -199,7 +201,7 @@ def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
             id="several instances that may exchange data stay with their GPU",
         ),
         pytest.param(
-            ran(3600, "ml.c.4xlarge", kind=JobKind.PROCESSING, phases=phases(("Processing", 3600))),
+            batch_job(JobKind.PROCESSING, 3600, "ml.c.4xlarge"),
             ALMOST_NONE,
             "ml.training.xlarge",
             Constraint.NOT_OFFERED,
@@ -534,13 +536,7 @@ def test_candidates_come_by_their_bill_and_the_refused_after_them() -> None:
 
 def test_a_transform_job_is_resized_by_whatever_its_hosts_are_called() -> None:
     """Their names are instance ids."""
-    run = ran(
-        3600,
-        "ml.c.4xlarge",
-        kind=JobKind.TRANSFORM,
-        phases=phases(("Transform", 3600)),
-        billable_s=None,
-    )
+    run = batch_job(JobKind.TRANSFORM, 3600, "ml.c.4xlarge")
     raw = (
         series(metric, [value] * 60, host="train/i-0abc")
         for metric, value in ((Metric.CPU, 40), (Metric.MEMORY, 5))

@@ -129,8 +129,42 @@ def learnt(*names: str) -> Discounts:
     return Discounts(learnt=own_rates(RateBasis.NET, None, rates))
 
 
-def assert_rate_of_other_type(
-    *, discounts: Discounts, usd: str, kind: str, note: str | None
+@pytest.mark.parametrize(
+    ("discounts", "usd", "kind", "note"),
+    [
+        # what is paid under a contract tells nothing of a list price, nor of its day
+        pytest.param(
+            Discounts(rates={REGION: {OWN: Decimal("0.50")}}),
+            "0.46",
+            "list",
+            None,
+            id="a rate under a contract tells nothing of a list price nor of its day",
+        ),
+        pytest.param(
+            learnt(OWN),
+            "0.46",
+            "own",
+            "no own rate of ml.m5.2xlarge is known: its list price, the most that it costs",
+            id="nobody pays more than the list price so the saving is at least the difference",
+        ),
+        pytest.param(
+            learnt(OWN, OTHER),
+            "0.50",
+            "own",
+            None,
+            id="both rates are known",
+        ),
+        pytest.param(
+            learnt(OTHER),
+            "0.50",
+            "own",
+            None,
+            id="the jobs own type may have the same discount and the saving would be too high",
+        ),
+    ],
+)
+def test_an_own_rate_of_one_type_says_what_another_type_costs(
+    discounts: Discounts, usd: str, kind: str, note: str | None
 ) -> None:
     """An own rate of the job's type, of the other one, or of both, beside list prices."""
     beside = own(market(), discounts).relative_to(RUN)
@@ -139,44 +173,6 @@ def assert_rate_of_other_type(
     assert note is None or rate.note == note
     assert rate.by_ratio is (note is not None)
     assert comparable(job_rate, rate) is (discounts in (learnt(OWN), learnt(OWN, OTHER)))
-
-
-def test_a_rate_under_a_contract_tells_nothing_of_a_list_price_nor_of_its_day() -> None:
-    # what is paid under a contract tells nothing of a list price, nor of its day
-    assert_rate_of_other_type(
-        discounts=Discounts(rates={REGION: {OWN: Decimal("0.50")}}),
-        usd="0.46",
-        kind="list",
-        note=None,
-    )
-
-
-def test_nobody_pays_more_than_the_list_price_so_the_saving_is_at_least_the_difference() -> None:
-    assert_rate_of_other_type(
-        discounts=learnt(OWN),
-        usd="0.46",
-        kind="own",
-        note="no own rate of ml.m5.2xlarge is known: its list price, the most that it costs",
-    )
-
-
-def test_both_rates_are_known() -> None:
-    """Both rates are known."""
-    assert_rate_of_other_type(
-        discounts=learnt(OWN, OTHER),
-        usd="0.50",
-        kind="own",
-        note=None,
-    )
-
-
-def test_the_jobs_own_type_may_have_the_same_discount_and_the_saving_would_be_too_high() -> None:
-    assert_rate_of_other_type(
-        discounts=learnt(OTHER),
-        usd="0.50",
-        kind="own",
-        note=None,
-    )
 
 
 def test_what_the_ratio_says_is_said_with_the_candidate() -> None:

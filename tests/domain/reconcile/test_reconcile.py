@@ -81,8 +81,56 @@ def only(rows: Sequence[UsageRow]) -> UsageRow:
     return row
 
 
-def assert_differences(
-    *,
+@pytest.mark.parametrize(
+    ("aws", "history", "quantity", "usd"),
+    [
+        # 2 h + 1 h against 4 h: 1 h less, 25 %; $0.69 against $0.92: $0.23 less.
+        pytest.param(
+            metered(M5, "4", "0.92"),
+            [audited(M5, "2", "0.46"), audited(M5, "1", "0.23")],
+            ("-1", "-25"),
+            ("-0.23", "-25"),
+            id="the hours and dollars of two audits are compared as one sum",
+        ),
+        # $0.46 and something unknown do not add up to $0.46.
+        pytest.param(
+            metered(M5, "3", "0.69"),
+            [audited(M5, "2", "0.46"), audited(M5, "1", None)],
+            ("0", "0"),
+            (None, None),
+            id="a known and an unknown amount have no sum",
+        ),
+        pytest.param(
+            metered(M5, "2", "0"),
+            [audited(M5, "2", "0.46")],
+            ("0", "0"),
+            ("0.46", None),
+            id="the free tier bills 0 for real hours a share of nothing is unknown",
+        ),
+        pytest.param(
+            metered(M5, "7200", "0.46", unit="Second"),
+            [audited(M5, "2", "0.46")],
+            (None, None),
+            ("0", "0"),
+            id="seconds less hours is nothing",
+        ),
+        pytest.param(
+            metered("USW2-Train:ml.m5.xlarge", "2", "0.46", region="us-west-2"),
+            [OF_TYPE],
+            ("0", "0"),
+            ("0", "0"),
+            id="without a usage type kind and instance type decide",
+        ),
+        pytest.param(
+            metered(M5, "2", "0.46", region=None),
+            [audited(M5, "2", "0.46")],
+            ("0", "0"),
+            ("0", "0"),
+            id="where aws names no region the job decides",
+        ),
+    ],
+)
+def test_differences_have_their_percentages_of_awss_figure(
     aws: AwsLine,
     history: list[AuditedLine],
     quantity: tuple[str | None, str | None],
@@ -98,63 +146,6 @@ def assert_differences(
     assert figures == tuple(None if text is None else Decimal(text) for text in (*quantity, *usd))
     assert found.unpriced_lines == sum(line.usd is None for line in history)
     assert found.history_usd() == sum(line.usd or 0 for line in history)
-
-
-def test_the_hours_and_dollars_of_two_audits_are_compared_as_one_sum() -> None:
-    """2 h + 1 h against 4 h: 1 h less, 25 %; $0.69 against $0.92: $0.23 less."""
-    assert_differences(
-        aws=metered(M5, "4", "0.92"),
-        history=[audited(M5, "2", "0.46"), audited(M5, "1", "0.23")],
-        quantity=("-1", "-25"),
-        usd=("-0.23", "-25"),
-    )
-
-
-def test_a_known_and_an_unknown_amount_have_no_sum() -> None:
-    """$0.46 and something unknown do not add up to $0.46."""
-    assert_differences(
-        aws=metered(M5, "3", "0.69"),
-        history=[audited(M5, "2", "0.46"), audited(M5, "1", None)],
-        quantity=("0", "0"),
-        usd=(None, None),
-    )
-
-
-def test_the_free_tier_bills_0_for_real_hours_a_share_of_nothing_is_unknown() -> None:
-    """The free tier bills $0 for real hours: a share of nothing is unknown."""
-    assert_differences(
-        aws=metered(M5, "2", "0"),
-        history=[audited(M5, "2", "0.46")],
-        quantity=("0", "0"),
-        usd=("0.46", None),
-    )
-
-
-def test_seconds_less_hours_is_nothing() -> None:
-    assert_differences(
-        aws=metered(M5, "7200", "0.46", unit="Second"),
-        history=[audited(M5, "2", "0.46")],
-        quantity=(None, None),
-        usd=("0", "0"),
-    )
-
-
-def test_without_a_usage_type_kind_and_instance_type_decide() -> None:
-    assert_differences(
-        aws=metered("USW2-Train:ml.m5.xlarge", "2", "0.46", region="us-west-2"),
-        history=[OF_TYPE],
-        quantity=("0", "0"),
-        usd=("0", "0"),
-    )
-
-
-def test_where_aws_names_no_region_the_job_decides() -> None:
-    assert_differences(
-        aws=metered(M5, "2", "0.46", region=None),
-        history=[audited(M5, "2", "0.46")],
-        quantity=("0", "0"),
-        usd=("0", "0"),
-    )
 
 
 def test_what_no_audit_covers_has_its_share() -> None:

@@ -10,7 +10,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.forecast import Basis, Cost, RunLimit, Span
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
-from tests.fakes.planned import LATER, planned, told
+from tests.fakes.planned import LATER, planned, request_finding
 
 RUN = "StoppingCondition.MaxRuntimeInSeconds"
 SIZE = "ResourceConfig.VolumeSizeInGB"
@@ -139,16 +139,16 @@ def test_what_a_hung_run_would_cost_decides_how_grave_its_limit_is(
 ) -> None:
     """At $0.23 an hour, for a day or five: from $100 on medium, from $1,000 on high."""
     limit = {"ResourceConfig.InstanceCount": instances, RUN: limit_s}
-    assert told("limit-cost", limit).severity is severity
+    assert request_finding("limit-cost", limit).severity is severity
 
 
 def test_the_policy_decides_about_severity_and_exemptions() -> None:
     """As after a run."""
     spot = {"EnableManagedSpotTraining": True}
     quiet = Policy(severities={"spot-wait": Severity.LOW})
-    assert told("spot-wait", spot).severity is Severity.HIGH
-    assert told("spot-wait", spot, policy=quiet).severity is Severity.LOW
+    assert request_finding("spot-wait", spot).severity is Severity.HIGH
+    assert request_finding("spot-wait", spot, policy=quiet).severity is Severity.LOW
     tagged = spot | {"Tags": [{"Key": "sageaudit:ignore", "Value": "spot-wait"}]}
-    assert told("spot-wait", tagged).exempt is not None
+    assert request_finding("spot-wait", tagged).exempt is not None
     off = Policy(rules_off=frozenset({"spot-wait"}))
     assert "spot-wait" not in {f.rule.name for f in planned(spot, policy=off).findings}

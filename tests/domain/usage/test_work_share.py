@@ -7,7 +7,7 @@ from sageaudit.domain.bill.idle_capacity import Unit, devices, idle_causes, work
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric, Missing
-from tests.fakes.jobs import flat, job, phases, ran, series, usage
+from tests.fakes.jobs import batch_job, flat, job, phases, ran, series, usage
 
 GPUS = "ml.g4dn.12xlarge"
 
@@ -137,6 +137,6 @@ def test_hosts_at_different_work_do_not_wait_for_each_other_alike() -> None:
 
 def test_hosts_of_a_transform_job_do_not_communicate() -> None:
     """SageMaker gives each its own objects."""
-    of = ran(3600, GPUS, 4, kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600)))
+    of = batch_job(JobKind.TRANSFORM, 3600, GPUS, 4)
     alike = (series(Metric.GPU, [120.0] * 60, host=f"train/algo-{n}") for n in range(1, 5))
     assert idle_causes(of, usage(of, *alike)) == ("profile",)

@@ -1,7 +1,7 @@
 from functools import partial
 from typing import Any
 
-from tests.fakes.planned import LATER, asked
+from tests.fakes.planned import LATER, request_answer
 from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "debugger-closed"
@@ -17,7 +17,7 @@ def rules(**more: Any) -> dict[str, Any]:
     }
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
 def test_each_of_its_parameters_is_found() -> None:

@@ -8,11 +8,12 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, ran
-from tests.fakes.judging import answer, together, usd
+from tests.fakes.judging import answer, savings_of, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "duplicate-run"
 RUN = ran(3600, fingerprint="f1", data_pinned=True)
+"""An hour at $0.23 and a volume of 30 GB at $0.14 a month."""
 
 
 def same(days_ago: int = 3, **facts: Any) -> AuditSummary:
@@ -80,8 +81,8 @@ def test_a_run_that_gave_nothing_is_repeated_for_a_reason() -> None:
     assert verdict(RUN, earlier=[same(left_artifact=False)]) == CLEAR
 
 
-def test_exactly_thirty_days_are_near() -> None:
-    """31 are not; nor is a run that ended after this one began."""
+def test_a_run_30_days_ago_is_near_and_31_days_ago_it_is_not() -> None:
+    """Nor is one that ended after this one began."""
     assert verdict(RUN, earlier=[same(30)]) == FOUND
     assert verdict(RUN, earlier=[same(31)]) == CLEAR
     assert verdict(RUN, earlier=[same(-1)]) == CLEAR
@@ -126,7 +127,7 @@ def test_a_guess_leaves_the_dollars_to_what_own_runs_show() -> None:
     spot: dict[str, Any] = {"purchase": Purchase.SPOT, "billable_s": Decimal(1440)}
     others = [same(3, total_usd=Decimal(3)), *(same(day, **spot) for day in (4, 5))]
     earlier = [replace(run, instance_type="ml.g5.2xlarge") for run in others]
-    savings = together((RULE, "spot-not-used"), run, earlier=earlier)
+    savings = savings_of((RULE, "spot-not-used"), run, earlier=earlier)
     shares = {one.rule.name: usd(one.saving_usd) for one in savings.findings}
     assert shares == {"spot-not-used": "1.818000", RULE: "1.212000"}
     assert usd(savings.possible_usd) == "3.030000"

@@ -2,12 +2,13 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+import pytest
+
 from sageaudit.domain.job.job import Hints, Job, Parent, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Upload
-from sageaudit.domain.usage.measurements import Metric
 from sageaudit.structs import replace
-from tests.fakes.jobs import START, Points, job, market, phases, ran, series, usage
+from tests.fakes.jobs import START, job, never_started, phases, ran
 from tests.fakes.judging import answer
 from tests.fakes.rule_cases import (
     CLEAR,
@@ -15,9 +16,10 @@ from tests.fakes.rule_cases import (
     Measured,
     cannot_judge,
     does_not_apply,
-    even,
+    even_use,
     finds,
-    lines,
+    hosts,
+    one_host,
 )
 
 RULE = "failed-spend"
@@ -34,70 +36,24 @@ def with_checkpoints(**changes: Any) -> Job:
     return failed("InternalServerError: try again", checkpointed=True, **changes)
 
 
-GPU_RUN = "ml.g4dn.xlarge"
+ONE_T4 = "ml.g4dn.xlarge"
+"""$0.736 an hour."""
 
 
-def out_of_memory(reason: str) -> Job:
-    """Two hours on one T4 that failed."""
-    return ran(7200, GPU_RUN, status="Failed", secondary_status="Failed", failure=reason)
-
-
-def hosts(*cores: list[float]) -> Any:
+def busy_cores(*each: list[float]) -> Measured:
     """Busy cores of hosts without GPU, minute by minute."""
-    return lines(
-        *(
-            series(Metric.CPU, [100 * one for one in line], host=f"train/algo-{number}")
-            for number, line in enumerate(cores, 1)
-        )
-    )
+    return hosts(*({"cores": of_host} for of_host in each))
 
 
-def on_gpu(gpu: list[float], cores: list[float]) -> Any:
-    """GPU in percent and busy cores of one host, minute by minute."""
-    percent = [100 * one for one in cores]
-    return lines(series(Metric.GPU, gpu), series(Metric.CPU, percent))
+SPINS_FROM_MINUTE_40 = one_host(gpu=[90.0] * 40 + [0.0] * 80, cores=[3.0] * 40 + [1.01] * 80)
+WAITS_TWICE = [0.1] * 15 + [3.0] * 10 + [0.1] * 20 + [3.0] * 15
 
-
-SPIN = on_gpu([90.0] * 40 + [0.0] * 80, [3.0] * 40 + [1.01] * 80)
-IN_PARTS = [0.1] * 15 + [3.0] * 10 + [0.1] * 20 + [3.0] * 15
-
-
-def grew(
-    *hosts: Points,
-    gpus: int = 1,
-    period_s: int = 60,
-    instance: str = GPU_RUN,
-    failure: str = "CUDA out of memory",
-) -> tuple[Job, Measured]:
-    """A run on busy hosts whose GPU memory has these values to its end, in percent of all GPUs."""
-    seconds = len(hosts[0]) * period_s
-    failed = ran(seconds, instance, len(hosts), status="Failed", failure=failure)
-    raw = [
-        series(metric, values, host=f"train/algo-{number}", period_s=period_s)
-        for number, memory in enumerate(hosts, 1)
-        for metric, values in (
-            (Metric.CPU, [50] * len(memory)),
-            (Metric.GPU, [90 * gpus] * len(memory)),
-            (Metric.GPU_MEMORY, [None if value is None else value * gpus for value in memory]),
-        )
-    ]
-    return failed, lambda on: usage(on, *raw)
-
-
-def rising(minutes: int, first: float = 40, last: float = 98) -> list[float]:
-    """The same growth each minute."""
-    return [first + (last - first) * minute / (minutes - 1) for minute in range(minutes)]
-
-
-LEAK = rising(50)
-STEADY = "…GPU memory rose steadily…"
 
 verdict = partial(answer, RULE)
 
 
 def test_a_run_that_was_idle_for_most_of_its_time_says_so_first() -> None:
-    """A run that was idle for most of its time says so first, whatever it failed with then."""
-    result = verdict(failed("AlgorithmError: exit code 1"), hosts([3.0] * 20 + [0.1] * 40))
+    result = verdict(failed("AlgorithmError: exit code 1"), busy_cores([3.0] * 20 + [0.1] * 40))
     assert result == finds(
         "The run was idle from minute 20 on, for 40 min. The run failed after 1 h on "
         "1 x ml.m5.xlarge (code error).",
@@ -105,18 +61,20 @@ def test_a_run_that_was_idle_for_most_of_its_time_says_so_first() -> None:
         first_step="Read its log after 20 min for what it waited for, and set a timeout there",
         evidence={"idle_from_s": 1200},
     )
-    result = verdict(failed("InternalServerError: try again"), hosts([3.0] * 20 + [0.1] * 40))
+    result = verdict(failed("InternalServerError: try again"), busy_cores([3.0] * 20 + [0.1] * 40))
     assert result == finds(
         "The run was idle from minute 20 on…", first_step="Read its log after 20 min…", fix=[2]
     )
     result = verdict(
         failed("AlgorithmError: MemoryError: Unable to allocate 9 GiB"),
-        hosts([3.0] * 20 + [0.1] * 40),
+        busy_cores([3.0] * 20 + [0.1] * 40),
     )
     assert result == finds(
         "The run was idle…(host out of memory…", first_step="Read its log…. Use fewer…"
     )
-    result = verdict(ran(7200, GPU_RUN, status="Failed", secondary_status="Failed"), SPIN)
+    result = verdict(
+        ran(7200, ONE_T4, status="Failed", secondary_status="Failed"), SPINS_FROM_MINUTE_40
+    )
     assert result == finds(
         "The run used no GPU, and at most one core of a host, from minute 40 on, for "
         "1 h 20 min. The run failed…",
@@ -126,7 +84,7 @@ def test_a_run_that_was_idle_for_most_of_its_time_says_so_first() -> None:
 
 def test_several_waits_are_added_up() -> None:
     """No moment is given where work came after most of them."""
-    assert verdict(failed(), hosts(IN_PARTS)) == finds(
+    assert verdict(failed(), busy_cores(WAITS_TWICE)) == finds(
         "The run was idle for 35 min. The run failed…",
         first_step="Read its log for what…",
         evidence={"idle_s": 2100},
@@ -138,20 +96,19 @@ def test_a_run_is_idle_while_all_its_hosts_are() -> None:
     """One that works makes it a run at work."""
     result = verdict(
         ran(3600, instances=2, status="Failed", secondary_status="Failed"),
-        hosts([3.0] * 60, [0.1] * 60),
+        busy_cores([3.0] * 60, [0.1] * 60),
     )
     assert result == finds("The run failed…", lacks="idle_s")
 
 
-def test_short_waits_are_no_idle_run() -> None:
-    """Nine minutes of each ten: any program that polls."""
-    assert verdict(failed(), hosts(([0.1] * 9 + [3.0]) * 6)) == finds(
+def test_waits_of_9_minutes_in_each_10_are_no_idle_run() -> None:
+    """Any program that polls does so."""
+    assert verdict(failed(), busy_cores(([0.1] * 9 + [3.0]) * 6)) == finds(
         "The run failed…", lacks="idle_s"
     )
 
 
 def test_a_spot_run_of_several_attempts_ran_for_all_of_them_together() -> None:
-    """A spot run of several attempts ran for all of them together, and not for the last alone."""
     result = verdict(
         failed(
             phases=(
@@ -169,30 +126,9 @@ def test_a_completed_run_is_clear() -> None:
     assert verdict(job()) == CLEAR
 
 
-def test_a_job_that_never_started_cost_nothing() -> None:
-    """Nothing was lost."""
-    result = verdict(
-        job(
-            status="Failed",
-            started_at=None,
-            ended_at=None,
-            training_s=None,
-            billable_s=None,
-            phases=phases(("Starting", -600)),
-        )
-    )
-    assert result == CLEAR
-    result = verdict(
-        job(
-            status="Stopped",
-            started_at=None,
-            ended_at=None,
-            training_s=None,
-            billable_s=None,
-            phases=phases(("Starting", -600)),
-        )
-    )
-    assert result == CLEAR
+@pytest.mark.parametrize("status", ["Failed", "Stopped"])
+def test_a_job_that_never_started_cost_nothing(status: str) -> None:
+    assert verdict(never_started(status)) == CLEAR
 
 
 def test_a_stopped_run_that_left_nothing_is_lost() -> None:
@@ -278,8 +214,8 @@ def test_checkpoints_that_cannot_hold_work_change_nothing() -> None:
     assert result == finds(confidence="measured", best=None)
 
 
-def test_a_long_run_that_failed_without_checkpoints_gets_them() -> None:
-    # The next failure loses less; an hour is not long, and a sign of its own is enough.
+def test_a_run_of_more_than_an_hour_that_failed_without_checkpoints_gets_them() -> None:
+    # The next failure loses less; a sign of checkpoints of its own is enough.
     result = verdict(failed("AlgorithmError: exit code 1", training_s=Decimal(3601)))
     assert result == finds(paths=["CheckpointConfig.S3Uri"])
     result = verdict(
@@ -301,7 +237,7 @@ def test_several_gpus_have_only_their_mean() -> None:
     """CloudWatch has the sum of a host's GPUs."""
     result = verdict(
         ran(7200, "ml.g4dn.12xlarge", status="Failed", failure="CUDA out of memory"),
-        even(120, gpu_memory=60),
+        even_use(minutes=120, gpu_memory=60),
     )
     assert result == finds("…60% on average over 4 GPUs…")
 
@@ -311,59 +247,16 @@ def test_a_run_without_known_cost_is_still_said_to_be_lost() -> None:
     assert verdict(failed(region="xx-west-9")) == finds(usd=None, bucket="lost")
 
 
-def test_a_full_gpu_is_named_with_its_last_use() -> None:
-    # A larger GPU is the alternative that a setting has: of T4 and A10G the fake prices both.
-    result = verdict(out_of_memory("CUDA out of memory"), even(120, cpu=50, gpu=90, gpu_memory=96))
-    assert result == finds(
-        "The run failed after 2 h on 1 x ml.g4dn.xlarge (GPU out of memory: GPU memory "
-        "was last recorded at 96%).",
-        first_step="Halve the batch and accumulate gradients…",
-        evidence={"gpu_memory_last_percent": 96},
-    )
-
-
-def test_a_full_host_is_named_and_gets_a_larger_type() -> None:
-    """The next larger T4 host has twice as much."""
-    result = verdict(
-        out_of_memory("AlgorithmError: , exit code: 137"), even(120, cpu=50, memory=97, gpu=90)
-    )
-    assert result == finds(
-        "…(host out of memory: host memory was last recorded at 97%)…",
-        ways=[["ml.g4dn.2xlarge"]],
-        first_step="Use fewer data-loader workers…",
-        caution="A larger type makes every run dearer…",
-    )
-
-
-def test_a_larger_type_is_named_up_to_four_times_the_rate() -> None:
-    """Twelve times as dear is no fix to paste."""
-    # $0.736 an hour today; the next larger T4 host would cost four times that, and a little more.
-    for larger_usd, ways in (("2.944", [["ml.g4dn.2xlarge"]]), ("2.945", [])):
-        result = verdict(
-            out_of_memory("AlgorithmError: , exit code: 137"),
-            even(120, cpu=50, memory=97, gpu=90),
-            on=market(hourly_usd={"ml.g4dn.xlarge": "0.736", "ml.g4dn.2xlarge": larger_usd}),
-        )
-        assert result == finds(ways=ways)
-
-
-def test_a_killed_process_is_no_proof_of_full_memory() -> None:
-    """137 is SIGKILL."""
-    result = verdict(
-        out_of_memory("AlgorithmError: , exit code: 137"), even(120, cpu=50, memory=40, gpu=90)
-    )
-    assert result == finds("…40%, which does not show that it ran out…")
-
-
-def test_a_failed_run_is_lost_whole() -> None:
-    """$0.23 + 30 GB x 1 h / 744 h x $0.14."""
+def test_of_a_failed_run_all_is_lost_instance_and_volume() -> None:
+    """$0.23 for an hour of ml.m5.xlarge + 30 GB x 1 h / 744 h x $0.14."""
     assert verdict(failed("AlgorithmError: exit code 1")) == finds(
         "…failed after 1 h on 1 x ml.m5.xlarge…", usd="0.235645", builder="lost"
     )
 
 
-def test_checkpoints_of_the_scripts_own() -> None:
-    """Nor are checkpoints of the script's own, and outputs that were uploaded meanwhile."""
+def test_with_checkpoints_of_the_scripts_own_or_uploaded_outputs_lost_is_up_to_the_whole_bill() -> (
+    None
+):
     result = verdict(
         replace(failed("InternalServerError: try again"), hints=Hints(own_checkpoints=True))
     )
@@ -400,85 +293,3 @@ def test_with_checkpoints_lost_is_up_to_the_whole_bill() -> None:
         span=("0.000000", "0.235645"),
         caution="…if nobody resumes it, all of it is lost…",
     )
-
-
-def test_memory_that_rose_steadily_until_it_ran_out_is_said_with_its_numbers() -> None:
-    # 40% to 98% over 50 minutes: the median of the first ten is 45.3. The next step is another one.
-    assert verdict(*grew(LEAK)) == finds(
-        "The run failed after 50 min on 1 x ml.g4dn.xlarge (GPU out of memory: GPU memory "
-        "rose steadily over 50 min, from about 45% to 98%).",
-        first_step="Find what keeps growing, as a smaller batch only delays…",
-        evidence={
-            "gpu_memory_rose_from_percent": 45.3,
-            "gpu_memory_rose_to_percent": 98,
-            "gpu_memory_rose_minutes": 50,
-            "gpu_memory_last_percent": 98,
-        },
-    )
-
-
-def test_the_minutes_in_which_the_process_dies_are_no_part_of_the_rise() -> None:
-    assert verdict(*grew([*LEAK, 60, 3])) == finds(
-        "…rose steadily over 50 min, from about 45% to 98%…"
-    )
-
-
-def test_memory_that_is_full_from_the_start_or_filled_at_once_does_not_rise_steadily() -> None:
-    # A model that is loaded, one step in the middle, an end at 79.9%, and a rise of 8 points.
-    for memory in (
-        [96.0] * 50,
-        [10.0] * 3 + [95.0] * 47,
-        [*rising(25, 40, 44), *rising(25, 90, 94)],
-        rising(50, 20, 79.9),
-        rising(50, 88, 98),
-    ):
-        assert verdict(*grew(memory)) == finds(
-            "…GPU memory was last recorded at…",
-            without="rose",
-            lacks="gpu_memory_rose_minutes",
-            first_step="Halve the batch…",
-        )
-
-
-def test_a_rise_of_10_points_from_the_first_fifth_to_the_last_is_enough() -> None:
-    """A rise of 10 points from the first fifth to the last is enough, of less it is not."""
-    # By 0.25 a minute the medians of the first and the last ten minutes are 40 x 0.25 apart.
-    assert verdict(*grew(rising(50, 80, 92.25))) == finds(STEADY)
-    assert verdict(*grew(rising(50, 80, 92.2))) == finds(without="rose")
-
-
-def test_a_sawtooth_does_not_rise_steadily_however_its_teeth_lie() -> None:
-    for tooth in (5, 7, 10, 13, 20, 30, 45):
-        result = verdict(*grew([18 + 80 * (minute % tooth) / tooth for minute in range(60)] + [98]))
-        assert result == finds(without="rose")
-
-
-def test_small_falls_on_the_way_do_not_hide_the_rise_and_half_of_it_does() -> None:
-    result = verdict(*grew([value - 5 * (at % 7 == 0) for at, value in enumerate(LEAK)]))
-    assert result == finds(STEADY)
-    result = verdict(*grew([value - 30 * (at == 40) for at, value in enumerate(LEAK)]))
-    assert result == finds(without="rose")
-
-
-def test_too_few_points_or_a_gap_among_them_say_nothing_of_a_rise() -> None:
-    # 25 points are five in each fifth, of a minute or of five minutes; a gap of 6 minutes is short.
-    assert verdict(*grew(rising(25))) == finds(STEADY)
-    assert verdict(*grew(rising(24))) == finds(without="rose")
-    assert verdict(*grew(rising(25), period_s=300)) == finds("…over 2 h 5 min…")
-    assert verdict(*grew([*LEAK[:20], *[None] * 6, *LEAK[26:]])) == finds("…over 50 min…")
-    assert verdict(*grew([*LEAK[:20], *[None] * 7, *LEAK[27:]])) == finds(without="rose")
-
-
-def test_of_several_gpus_the_mean_is_named() -> None:
-    """Of several GPUs the mean is named, of several hosts the one that was fullest at its end."""
-    # Of those that rose; where a host has no points, nothing is said.
-    result = verdict(*grew(LEAK, gpus=4, instance="ml.g4dn.12xlarge"))
-    assert result == finds("…over 50 min, from about 45% to 98% on average over 4 GPUs…")
-    result = verdict(*grew([99.0] * 50, LEAK, rising(50, 40, 90)))
-    assert result == finds("…rose steadily over 50 min on algo-2, from about 45% to 98%)…")
-    assert verdict(*grew(LEAK, [None] * 50)) == finds(without="rose")
-
-
-def test_only_a_failure_for_lack_of_gpu_memory_is_explained_by_it() -> None:
-    assert verdict(*grew(LEAK, failure="AlgorithmError: exit code 1")) == finds(without="rose")
-    assert verdict(*grew(LEAK, failure="AlgorithmError: , exit code: 137")) == finds(without="rose")

@@ -3,6 +3,8 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+import pytest
+
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.job.job import (
     Hints,
@@ -13,10 +15,16 @@ from sageaudit.domain.job.job import (
     Purchase,
 )
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Metric
-from tests.fakes.jobs import START, market, phases, ran, series
-from tests.fakes.judging import answer, together
-from tests.fakes.rule_cases import CLEAR, cannot_judge, does_not_apply, finds, lines
+from tests.fakes.jobs import START, market, phases, ran
+from tests.fakes.judging import answer, savings_of
+from tests.fakes.rule_cases import (
+    CLEAR,
+    Measured,
+    cannot_judge,
+    does_not_apply,
+    finds,
+    one_host,
+)
 
 RULE = "limit-hit"
 MONTH_S, NINE_DAYS_S = 2_419_200, 777_600
@@ -34,10 +42,23 @@ def cut(**changes: Any) -> Job:
     return ran(3600, **plain | changes)
 
 
-def idle_after(minutes: int, period_s: int = 60) -> Any:
-    """Two of four cores busy up to a minute of the hour, then none."""
-    points = [200.0 if at * period_s < minutes * 60 else 4.0 for at in range(3600 // period_s)]
-    return lines(series(Metric.CPU, points, period_s=period_s))
+def cut_processing(**changes: Any) -> Job:
+    """A processing job that its limit ended: its failure text says so."""
+    plain: dict[str, Any] = {
+        "kind": JobKind.PROCESSING,
+        "status": "Failed",
+        "secondary_status": None,
+        "failure": "MaxRuntimeExceeded",
+        "left_artifact": None,
+    }
+    return cut(**plain | changes)
+
+
+def idle_after(minutes: int, period_s: int = 60) -> Measured:
+    """Two of four cores busy up to a minute of the hour, then almost none."""
+    points = 3600 // period_s
+    cores = [2.0 if point * period_s < minutes * 60 else 0.04 for point in range(points)]
+    return one_host(cores=cores, period_s=period_s)
 
 
 def cut_after(seconds: int) -> Job:
@@ -51,19 +72,18 @@ def cut_after(seconds: int) -> Job:
     )
 
 
-def idle_at_end(seconds: int, idle_s: int) -> Any:
+def idle_at_end(seconds: int, idle_s: int) -> Measured:
     """Two of four cores busy, but for the last seconds."""
-    points = [200.0 if at * 60 < seconds - idle_s else 4.0 for at in range(seconds // 60)]
-    return lines(series(Metric.CPU, points))
+    busy, idle = (seconds - idle_s) // 60, idle_s // 60
+    return one_host(cores=[2.0] * busy + [0.04] * idle)
 
 
 verdict = partial(answer, RULE)
 
 
-def test_a_run_that_was_idle_for_most_of_its_time_says_so_and_gets_no_longer_limit() -> None:
-    """It says so first, before the limit."""
-    # Half of the hour is not most of it. The same dollars are lost either way.
-    assert verdict(cut(), idle_after(29)) == finds(
+def test_a_run_that_was_idle_for_31_of_60_minutes_says_so_and_gets_no_longer_limit() -> None:
+    # 30 are not most of the hour. Lost is the same: $0.23 + 30 GB x 1 h / 744 h x $0.14.
+    assert verdict(cut(), idle_after(minutes=29)) == finds(
         "The run was idle from minute 29 on, for 31 min. MaxRuntimeInSeconds ended the run "
         "after 1 h on 1 x ml.m5.xlarge; it left neither artifact nor checkpoints.",
         builder="lost",
@@ -74,7 +94,7 @@ def test_a_run_that_was_idle_for_most_of_its_time_says_so_and_gets_no_longer_lim
         evidence={"idle_s": 1860, "idle_from_s": 1740},
         caution="This money is spent: a run that waits…",
     )
-    assert verdict(cut(), idle_after(30)) == finds(
+    assert verdict(cut(), idle_after(minutes=30)) == finds(
         "MaxRuntimeInSeconds ended…",
         usd="0.235645",
         fix=[CHECKPOINTS, 7200],
@@ -83,14 +103,14 @@ def test_a_run_that_was_idle_for_most_of_its_time_says_so_and_gets_no_longer_lim
     )
 
 
-def test_a_run_that_was_idle_for_its_last_hour_waited_when_its_limit_ended_it() -> None:
+def test_a_run_that_was_idle_for_its_last_60_minutes_waited_and_for_59_it_did_not() -> None:
     """Whatever came before."""
-    assert verdict(cut_after(9000), idle_at_end(9000, 3600)) == finds(
+    assert verdict(cut_after(seconds=9000), idle_at_end(seconds=9000, idle_s=3600)) == finds(
         "The run was idle from minute 90 on, for 1 h…",
         fix=[CHECKPOINTS],
         first_step="Read its log…a longer limit…",
     )
-    assert verdict(cut_after(9000), idle_at_end(9000, 3540)) == finds(
+    assert verdict(cut_after(seconds=9000), idle_at_end(seconds=9000, idle_s=3540)) == finds(
         "MaxRuntimeInSeconds ended…", lacks="idle_s"
     )
 
@@ -98,30 +118,23 @@ def test_a_run_that_was_idle_for_its_last_hour_waited_when_its_limit_ended_it() 
 def test_an_idle_processing_job_has_no_parameter_to_change() -> None:
     """Nor is its limit raised."""
     result = verdict(
-        cut(
-            kind=JobKind.PROCESSING,
-            status="Failed",
-            secondary_status=None,
-            failure="MaxRuntimeExceeded",
-            left_artifact=None,
-            phases=phases(("Processing", 3600)),
-        ),
-        idle_after(10),
+        cut_processing(phases=phases(("Processing", 3600))),
+        idle_after(minutes=10),
     )
     assert result == finds("The run was idle from minute 10 on…", fix=[])
 
 
 def test_idleness_that_is_not_known_is_not_said() -> None:
     """Points of an hour; one of two hosts without points."""
-    assert verdict(cut(), idle_after(0, period_s=3600)) == finds(
+    assert verdict(cut(), idle_after(minutes=0, period_s=3600)) == finds(
         "MaxRuntimeInSeconds ended…", fix=[CHECKPOINTS, 7200]
     )
-    result = verdict(cut(groups=(InstanceGroup("ml.m5.xlarge", 2),)), idle_after(10))
+    result = verdict(cut(groups=(InstanceGroup("ml.m5.xlarge", 2),)), idle_after(minutes=10))
     assert result == finds("MaxRuntimeInSeconds ended…", fix=[CHECKPOINTS, 7200])
 
 
 def test_what_may_be_resumed_after_a_long_wait_still_gets_no_longer_limit() -> None:
-    result = verdict(cut(hints=Hints(own_checkpoints=True)), idle_after(10))
+    result = verdict(cut(hints=Hints(own_checkpoints=True)), idle_after(minutes=10))
     assert result == finds(
         "The run was idle from minute 10 on…", fix=[], bucket="lost", usd="0.000000"
     )
@@ -190,16 +203,7 @@ def test_no_limit_is_raised_above_what_sagemaker_takes() -> None:
 
 def test_a_processing_job_can_only_get_more_time() -> None:
     # It has no CheckpointConfig; its failure text says what ended it.
-    result = verdict(
-        cut(
-            kind=JobKind.PROCESSING,
-            status="Failed",
-            secondary_status=None,
-            failure="MaxRuntimeExceeded",
-            left_artifact=None,
-            max_runtime_s=500_000,
-        )
-    )
+    result = verdict(cut_processing(max_runtime_s=500_000))
     assert result == finds(fix=[("StoppingCondition.MaxRuntimeInSeconds", NINE_DAYS_S)])
 
 
@@ -240,19 +244,18 @@ def test_without_times_or_price_it_is_still_said() -> None:
     )
 
 
-def test_a_limit_that_left_something_is_a_time_box() -> None:
-    """Info without dollars, and nothing to change."""
-    assert verdict(cut(left_artifact=True)) == finds(
-        "…it left an artifact.",
-        bucket="none",
-        severity="info",
-        usd=None,
-        fix=[],
-        ways=[],
-        caution="…may be planned…",
-    )
-    assert verdict(cut(checkpointed=True)) == finds(
-        "…it left checkpoints.",
+@pytest.mark.parametrize(
+    ("left", "says"),
+    [
+        ({"left_artifact": True}, "…it left an artifact."),
+        ({"checkpointed": True}, "…it left checkpoints."),
+    ],
+)
+def test_a_limit_that_left_something_is_a_time_box_without_dollars(
+    left: dict[str, bool], says: str
+) -> None:
+    assert verdict(cut(**left)) == finds(
+        says,
         bucket="none",
         severity="info",
         usd=None,
@@ -284,7 +287,7 @@ def test_on_spot_the_wait_grows_with_the_run_one_that_is_long_enough_stays() -> 
 def test_the_loss_is_counted_once() -> None:
     """failed-spend is about the same dollars: it is marked, and gets none."""
     job = cut()
-    savings = together(("failed-spend", RULE), job)
+    savings = savings_of(("failed-spend", RULE), job)
     by_name = {one.rule.name: one for one in savings.findings}
     assert by_name["failed-spend"].subsumed_by == RULE
     assert by_name["failed-spend"].saving_usd == 0

@@ -2,17 +2,17 @@ from decimal import Decimal
 from functools import partial
 
 from tests.fakes.families import earlier_run
-from tests.fakes.planned import asked
+from tests.fakes.planned import request_answer
 from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "limit-short"
 RUN = "StoppingCondition.MaxRuntimeInSeconds"
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
-def test_a_limit_below_one_of_the_last_runs_is_found() -> None:
+def test_a_limit_of_3600_s_is_found_if_a_run_took_4000_s() -> None:
     # The fix is one and a half times that run, in whole ten minutes.
     result = verdict(
         {RUN: 3600},
@@ -23,9 +23,10 @@ def test_a_limit_below_one_of_the_last_runs_is_found() -> None:
     assert result == finds("…1 h 6 min…", fix=[6000])
 
 
-def test_as_long_as_the_longest_is_enough() -> None:
+def test_a_limit_of_3600_s_is_enough_if_the_longest_run_took_3600_s() -> None:
     """It completed in this time."""
-    assert verdict({RUN: 3600}, earlier=[earlier_run(1)]) == CLEAR
+    longest = earlier_run(1, elapsed_s=Decimal(3600))
+    assert verdict({RUN: 3600}, earlier=[longest]) == CLEAR
 
 
 def test_older_runs_and_runs_elsewhere_do_not_count() -> None:

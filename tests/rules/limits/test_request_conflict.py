@@ -1,7 +1,7 @@
 from functools import partial
 
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.planned import LATER, REQUESTED, asked, told
+from tests.fakes.planned import LATER, REQUESTED, request_answer, request_finding
 from tests.fakes.rule_cases import CLEAR, FOUND, does_not_apply, finds
 
 RULE = "request-conflict"
@@ -12,9 +12,10 @@ NVME = {"ResourceConfig.InstanceType": "ml.g5.2xlarge"}
 PAYLOAD, AT_A_TIME = "MaxPayloadInMB", "MaxConcurrentTransforms"
 CONFIG = "HyperParameterTuningJobConfig"
 PARALLEL = f"{CONFIG}.ResourceLimits.MaxParallelTrainingJobs"
+IN_ALL = f"{CONFIG}.ResourceLimits.MaxNumberOfTrainingJobs"
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
 def test_an_image_or_a_name_but_not_both() -> None:
@@ -66,13 +67,13 @@ def test_a_healthy_request_of_each_kind_is_clear() -> None:
         assert verdict(kind=kind) == CLEAR
 
 
-def test_more_than_100_mb_at_a_time_is_refused() -> None:
+def test_6_payloads_of_20_mb_at_a_time_are_over_100_mb_and_refused() -> None:
     """The fix keeps the payload."""
     result = verdict({PAYLOAD: 20, AT_A_TIME: 6}, kind=JobKind.TRANSFORM)
     assert result == finds(paths=[AT_A_TIME], fix=[5])
 
 
-def test_exactly_100_mb_are_taken() -> None:
+def test_5_payloads_of_20_mb_and_16_of_6_mb_are_taken_and_17_of_6_mb_are_refused() -> None:
     """A payload that is not set is 6 MB."""
     assert verdict({PAYLOAD: 20, AT_A_TIME: 5}, kind=JobKind.TRANSFORM) == CLEAR
     assert verdict({AT_A_TIME: 16}, kind=JobKind.TRANSFORM) == CLEAR
@@ -91,11 +92,11 @@ def test_what_aws_refuses_of_a_search_is_found() -> None:
     assert verdict({"TrainingJobDefinition": None}, kind=JobKind.TUNING) == finds("…no definition…")
     result = verdict({"TrainingJobDefinitions": [{"DefinitionName": "a"}]}, kind=JobKind.TUNING)
     assert result == finds("…TrainingJobDefinitions…")
-    assert verdict({PARALLEL: 9}, kind=JobKind.TUNING) == finds("…in parallel…")
+    assert verdict({PARALLEL: 9, IN_ALL: 8}, kind=JobKind.TUNING) == finds("…in parallel…")
 
 
-def test_as_many_training_jobs_in_parallel_as_there_are_is_no_mistake() -> None:
-    assert verdict({PARALLEL: 8}, kind=JobKind.TUNING) == CLEAR
+def test_8_training_jobs_of_8_in_parallel_are_no_mistake() -> None:
+    assert verdict({PARALLEL: 8, IN_ALL: 8}, kind=JobKind.TUNING) == CLEAR
 
 
 def test_all_conflicts_are_told_at_once() -> None:
@@ -110,7 +111,7 @@ def test_all_conflicts_are_told_at_once() -> None:
             }
         },
     }
-    finding = told(
+    finding = request_finding(
         RULE,
         {
             "ResourceConfig.InstanceType": None,

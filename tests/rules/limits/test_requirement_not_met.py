@@ -15,7 +15,7 @@ from sageaudit.rules.card import TuningCase
 from sageaudit.rules.judge import judge
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 from tests.fakes.judging import answer, card
-from tests.fakes.planned import LATER, ROLE, asked
+from tests.fakes.planned import LATER, ROLE, request_answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "requirement-not-met"
@@ -48,7 +48,7 @@ def of_request(
     rule: str, table: Mapping[str, object], changes: Mapping[str, Any] | None = None, **more: Any
 ) -> Finding | Outcome:
     """What is said of a request."""
-    return asked(rule, changes, policy=required(table), **more)
+    return request_answer(rule, changes, policy=required(table), **more)
 
 
 def ran(tags: Mapping[str, str] | None = None, *, stored: bool = False, **changes: Any) -> Job:
@@ -316,7 +316,7 @@ def test_each_kind_has_its_own_paths() -> None:
 def test_the_policy_sets_another_severity() -> None:
     """In place of medium."""
     rules = {RULE: {"severity": "high"}}
-    said = asked(RULE, policy=required(ISOLATED, **rules))
+    said = request_answer(RULE, policy=required(ISOLATED, **rules))
     assert isinstance(said, Finding)
     assert said.severity is Severity.HIGH
 

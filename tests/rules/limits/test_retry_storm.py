@@ -31,13 +31,13 @@ def before(hours: int, **changes: Any) -> AuditSummary:
     return earlier_run(**plain | changes)
 
 
-STORM = [before(1), before(2)]
+STORM = [before(hours=1), before(hours=2)]
 
 
 verdict = partial(answer, RULE)
 
 
-def test_three_failures_in_a_row_are_a_storm() -> None:
+def test_3_failures_in_a_row_are_a_storm() -> None:
     """$0.23 + 2 x $0.23; since the end of the first of them."""
     assert verdict(failed(), earlier=STORM) == finds(
         "3 runs in a row failed since 2026-05-20 08:00 UTC (code error), for $0.69 so far.",
@@ -56,19 +56,22 @@ def test_it_takes_no_dollars_from_the_runs_own_audits() -> None:
     )
 
 
-def test_two_failures_are_no_storm() -> None:
+def test_2_failures_in_a_row_are_no_storm() -> None:
     """One try and one retry; the policy may say that they are."""
     assert verdict(failed(), earlier=STORM[:1]) == CLEAR
     assert verdict(failed(), earlier=[]) == CLEAR
     assert verdict(failed(), earlier=STORM[:1], limits={"runs_from": 2}) == FOUND
 
 
-def test_exactly_seven_days_ago_still_counts() -> None:
+def test_a_failure_7_days_ago_still_counts_and_a_second_earlier_it_does_not() -> None:
     """This run ended an hour after START."""
-    assert verdict(failed(), earlier=[before(1), before(7 * 24 - 1)]) == FOUND
+    assert verdict(failed(), earlier=[before(hours=1), before(hours=7 * 24 - 1)]) == FOUND
     result = verdict(
         failed(),
-        earlier=[before(1), before(1, ended_at=START - timedelta(hours=(7 * 24 - 1), seconds=1))],
+        earlier=[
+            before(hours=1),
+            before(hours=1, ended_at=START - timedelta(hours=(7 * 24 - 1), seconds=1)),
+        ],
     )
     assert result == CLEAR
 
@@ -76,18 +79,33 @@ def test_exactly_seven_days_ago_still_counts() -> None:
 def test_a_success_or_another_reason_ends_the_row() -> None:
     """What failed before it does not count."""
     result = verdict(
-        failed(), earlier=[before(1), before(2, status="Completed", reason=None), before(3)]
+        failed(),
+        earlier=[
+            before(hours=1),
+            before(hours=2, status="Completed", reason=None),
+            before(hours=3),
+        ],
     )
     assert result == CLEAR
-    result = verdict(failed(), earlier=[before(1), before(2, reason="memory error"), before(3)])
+    result = verdict(
+        failed(), earlier=[before(hours=1), before(hours=2, reason="memory error"), before(hours=3)]
+    )
     assert result == CLEAR
-    assert verdict(failed(), earlier=[before(1), before(2, reason=None), before(3)]) == CLEAR
+    assert (
+        verdict(failed(), earlier=[before(hours=1), before(hours=2, reason=None), before(hours=3)])
+        == CLEAR
+    )
 
 
 def test_a_run_that_somebody_stopped_is_passed_over() -> None:
     """It is neither a failure nor a success."""
     result = verdict(
-        failed(), earlier=[before(1), before(2, status="Stopped", reason="stopped"), before(3)]
+        failed(),
+        earlier=[
+            before(hours=1),
+            before(hours=2, status="Stopped", reason="stopped"),
+            before(hours=3),
+        ],
     )
     assert result == finds(evidence={"failed_in_a_row": 3})
 
@@ -107,65 +125,39 @@ def test_without_history_or_time_it_does_not_know() -> None:
 
 def test_failures_that_were_never_billed_are_no_matter_of_cost() -> None:
     """Capacity that never came: $0 so far."""
-    result = verdict(
-        failed(
-            "CapacityError: none",
-            started_at=None,
-            training_s=None,
-            billable_s=None,
-            phases=phases(("Starting", -600)),
-        ),
-        earlier=[before(n, reason="capacity error", total_usd=Decimal(0)) for n in (1, 2)],
+    unbilled = failed(
+        "CapacityError: none",
+        started_at=None,
+        training_s=None,
+        billable_s=None,
+        phases=phases(("Starting", -600)),
     )
-    assert result == CLEAR
-    result = verdict(
-        failed(
-            "CapacityError: none",
-            started_at=None,
-            training_s=None,
-            billable_s=None,
-            phases=phases(("Starting", -600)),
-        ),
-        earlier=[
-            *[before(n, reason="capacity error", total_usd=Decimal(0)) for n in (1, 2)],
-            before(3, reason="capacity error"),
-        ],
-    )
+    free = [before(hours=hours, reason="capacity error", total_usd=Decimal(0)) for hours in (1, 2)]
+    assert verdict(unbilled, earlier=free) == CLEAR
+    result = verdict(unbilled, earlier=[*free, before(hours=3, reason="capacity error")])
     assert result == finds(evidence={"so_far_usd": Decimal("0.23")})
 
 
 def test_an_unknown_cost_makes_the_sum_a_lower_bound() -> None:
     """It is never 0."""
-    result = verdict(failed(), earlier=[before(1), before(2, total_usd=None)])
+    result = verdict(failed(), earlier=[before(hours=1), before(hours=2, total_usd=None)])
     assert result == finds("…for at least $0.46 so far.", evidence={"runs_of_unknown_cost": 1})
 
 
 def test_errors_of_aws_belong_into_a_retry_strategy() -> None:
     # SageMaker retries inside the job; other reasons have no parameter.
     result = verdict(
-        failed("InternalServerError"), earlier=[before(n, reason="AWS error") for n in (1, 2)]
+        failed("InternalServerError"), earlier=[before(hours=n, reason="AWS error") for n in (1, 2)]
     )
     assert result == finds(fix=[("RetryStrategy.MaximumRetryAttempts", None, 2)])
     assert verdict(failed(), earlier=STORM) == finds(fix=[])
 
 
 def test_the_evidence_says_whether_the_settings_were_the_same() -> None:
-    # Unknown where one run has no fingerprint.
-    result = verdict(
-        failed(fingerprint="aa"[0]),
-        earlier=[before(1, fingerprint="a"), before(2, fingerprint="aa"[1])],
-    )
-    assert result == finds(evidence={"same_settings": True})
-    result = verdict(
-        failed(fingerprint="ab"[0]),
-        earlier=[before(1, fingerprint="a"), before(2, fingerprint="ab"[1])],
-    )
-    assert result == finds(evidence={"same_settings": False})
-    result = verdict(
-        failed(fingerprint=("a", None)[0]),
-        earlier=[before(1, fingerprint="a"), before(2, fingerprint=("a", None)[1])],
-    )
-    assert result == finds(evidence={"same_settings": None})
+    for second, same in (("a", True), ("b", False), (None, None)):
+        runs = [before(hours=1, fingerprint="a"), before(hours=2, fingerprint=second)]
+        result = verdict(failed(fingerprint="a"), earlier=runs)
+        assert result == finds(evidence={"same_settings": same})
 
 
 def test_trials_and_free_jobs_are_not_its_concern() -> None:

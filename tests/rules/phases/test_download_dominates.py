@@ -1,11 +1,12 @@
 from datetime import datetime, timezone
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
-from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase
+from sageaudit.domain.job.job import Job, Phase, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.structs import replace
-from tests.fakes.jobs import START, job, phases
+from tests.fakes.jobs import START, job, never_started, phased_job, phases
 from tests.fakes.judging import answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
@@ -13,13 +14,9 @@ RULE = "download-dominates"
 LONG_AGO = datetime(2021, 2, 1, tzinfo=timezone.utc)  # noqa: UP017
 
 
-def loads(download_s: int, train_s: int, **changes: object) -> Job:
-    """A job that downloads and then trains."""
-    seconds = Decimal(download_s + train_s)
-    return job(
-        phases=phases(("Starting", -60), ("Downloading", download_s), ("Training", train_s)),
-        **{"training_s": seconds, "billable_s": seconds, **changes},  # type: ignore[arg-type]
-    )
+def loads(download_s: int, train_s: int, **changes: Any) -> Job:
+    """A job on ml.g5.2xlarge at $1.515 an hour that downloads and then trains."""
+    return phased_job(("Downloading", download_s), ("Training", train_s), **changes)
 
 
 verdict = partial(answer, RULE)
@@ -27,7 +24,7 @@ verdict = partial(answer, RULE)
 
 def test_a_long_download_is_found() -> None:
     """An hour of three; FastFile for the channel that copies."""
-    assert verdict(loads(3600, 7200)) == finds(
+    assert verdict(loads(download_s=3600, train_s=7200)) == finds(
         "Downloading took 1 h of 3 h billed (33%): data copy and image pull together, "
         "before the code starts.",
         ways=[["Pipe"]],
@@ -38,43 +35,38 @@ def test_a_long_download_is_found() -> None:
 
 def test_a_part_of_the_copy_is_possible() -> None:
     # 40 and 60% of the hour of $1.515, less five minutes for the image.
-    assert verdict(loads(3600, 7200)) == finds(
+    assert verdict(loads(download_s=3600, train_s=7200)) == finds(
         usd="0.555500", alone="0.555500", span=("0.555500", "0.833250"), severity="low"
     )
 
 
 def test_before_2024_the_image_is_pulled_in_training() -> None:
-    assert verdict(loads(3600, 7200, started_at=LONG_AGO)) == finds(usd="0.606000")
+    assert verdict(loads(download_s=3600, train_s=7200, started_at=LONG_AGO)) == finds(
+        usd="0.606000"
+    )
 
 
-def test_exactly_a_fifth_of_the_billed_time_is_long() -> None:
-    """2160 of 10800 s; one second less is not."""
-    assert verdict(loads(2160, 8640)) == FOUND
-    assert verdict(loads(2159, 8641)) == CLEAR
+def test_2160_of_10800_billed_seconds_a_fifth_are_long_and_one_second_less_is_not() -> None:
+    assert verdict(loads(download_s=2160, train_s=8640)) == FOUND
+    assert verdict(loads(download_s=2159, train_s=8641)) == CLEAR
 
 
-def test_exactly_five_minutes_are_not_long() -> None:
-    """The image pull alone explains them."""
-    assert verdict(loads(300, 300)) == CLEAR
-    assert verdict(loads(301, 300)) == FOUND
+def test_a_download_of_300_s_is_not_long_and_of_301_s_it_is() -> None:
+    """The image pull alone explains five minutes."""
+    assert verdict(loads(download_s=300, train_s=300)) == CLEAR
+    assert verdict(loads(download_s=301, train_s=300)) == FOUND
 
 
 def test_waiting_is_no_billed_time() -> None:
-    """An hour in Starting does not make the download's share smaller."""
-    result = verdict(
-        replace(
-            loads(400, 1600),
-            phases=(
-                replace(loads(400, 1600).phases[0], seconds=Decimal(36000)),
-                *loads(400, 1600).phases[1:],
-            ),
-        )
-    )
-    assert result == FOUND
+    """Ten hours in Starting do not make the download's share smaller."""
+    run = loads(download_s=400, train_s=1600)
+    waiting, *billed = run.phases
+    waited = replace(run, phases=(replace(waiting, seconds=Decimal(36_000)), *billed))
+    assert verdict(waited) == FOUND
 
 
 def test_every_download_of_an_interrupted_run_counts() -> None:
-    """Two of 200 s are over five minutes together."""
+    """Two of 200 s are over 300 s together."""
     result = verdict(
         job(
             phases=phases(
@@ -87,15 +79,17 @@ def test_every_download_of_an_interrupted_run_counts() -> None:
 
 def test_a_file_system_is_named_with_its_price() -> None:
     # It takes the download away and adds a bill of its own.
-    assert verdict(loads(3600, 7200)) == finds(caution="…FSx or EFS adds its own cost…")
+    assert verdict(loads(download_s=3600, train_s=7200)) == finds(
+        caution="…FSx or EFS adds its own cost…"
+    )
 
 
 def test_only_the_data_channels_in_file_mode_are_changed() -> None:
     # Not the SDK's own, and not those that stream already.
     result = verdict(
         loads(
-            3600,
-            7200,
+            download_s=3600,
+            train_s=7200,
             channels=tuple(
                 InputChannel(name, DataSource.S3, mode, None)
                 for name, mode in (
@@ -112,31 +106,20 @@ def test_only_the_data_channels_in_file_mode_are_changed() -> None:
 
 def test_only_a_file_mode_copy_from_s3_is_blamed() -> None:
     # FSx and EFS jobs report File mode too, and copy nothing.
-    result = verdict(
-        loads(3600, 7200, channels=(InputChannel("train", DataSource.S3, "FastFile", None),))
+    for source, mode in (
+        (DataSource.S3, "FastFile"),
+        (DataSource.S3, "Pipe"),
+        (DataSource.S3, None),
+        (DataSource.FSX, "File"),
+        (DataSource.EFS, "File"),
+        (DataSource.OTHER, "File"),
+    ):
+        channel = InputChannel("train", source, mode, None)
+        run = loads(download_s=3600, train_s=7200, channels=(channel,))
+        assert verdict(run) == does_not_apply("…File mode…")
+    assert verdict(loads(download_s=3600, train_s=7200, channels=())) == does_not_apply(
+        "…File mode…"
     )
-    assert result == does_not_apply("…File mode…")
-    assert verdict(loads(3600, 7200, channels=())) == does_not_apply("…File mode…")
-    result = verdict(
-        loads(3600, 7200, channels=(InputChannel("train", DataSource.S3, "Pipe", None),))
-    )
-    assert result == does_not_apply("…File mode…")
-    result = verdict(
-        loads(3600, 7200, channels=(InputChannel("train", DataSource.S3, None, None),))
-    )
-    assert result == does_not_apply("…File mode…")
-    result = verdict(
-        loads(3600, 7200, channels=(InputChannel("train", DataSource.FSX, "File", None),))
-    )
-    assert result == does_not_apply("…File mode…")
-    result = verdict(
-        loads(3600, 7200, channels=(InputChannel("train", DataSource.EFS, "File", None),))
-    )
-    assert result == does_not_apply("…File mode…")
-    result = verdict(
-        loads(3600, 7200, channels=(InputChannel("train", DataSource.OTHER, "File", None),))
-    )
-    assert result == does_not_apply("…File mode…")
 
 
 def test_an_answer_without_phases_is_unknown() -> None:
@@ -149,73 +132,68 @@ def test_an_answer_without_phases_is_unknown() -> None:
 
 def test_a_job_that_never_started_is_clear() -> None:
     """It downloaded nothing."""
-    result = verdict(
-        job(
-            status="Failed",
-            started_at=None,
-            ended_at=None,
-            training_s=None,
-            billable_s=None,
-            phases=phases(("Starting", -600)),
-        )
-    )
+    result = verdict(never_started())
     assert result == CLEAR
 
 
-def test_a_dear_download_is_found_whatever_its_share() -> None:
-    # 95 minutes of 20 hours on ten hosts of $1.515: an eighth of the time, $23.99.
-    result = verdict(loads(5700, 66300, groups=(InstanceGroup("ml.g5.2xlarge", 10),)))
-    assert result == finds("Downloading took 1 h 35 min of 20 h billed (8%, $23.99): data copy…")
-    assert verdict(loads(5700, 66300)) == CLEAR
-    result = verdict(
-        loads(5700, 66300, groups=(InstanceGroup("ml.g5.2xlarge", 10),)),
-        limits={"dear_from_usd": 24},
+def test_a_download_of_more_than_10_dollars_is_found_whatever_its_share() -> None:
+    # 95 minutes of 20 hours on ten hosts: 5700 / 3600 x 10 x $1.515 = $23.99; on one host $2.40.
+    on_ten_hosts = loads(download_s=5700, train_s=66_300, instances=10)
+    assert verdict(on_ten_hosts) == finds(
+        "Downloading took 1 h 35 min of 20 h billed (8%, $23.99): data copy…"
     )
-    assert result == CLEAR
+    assert verdict(loads(download_s=5700, train_s=66_300)) == CLEAR
+    assert verdict(on_ten_hosts, limits={"dear_from_usd": 24}) == CLEAR
 
 
 def test_a_pull_that_the_message_names_gets_no_advice_about_data() -> None:
-    # Up to half an hour: image-pull-heavy says it instead. No image takes longer.
-    result = verdict(loads(1800, 3600, image_pull_in_download=True))
+    # Up to 1,800 s image-pull-heavy says it instead. No image takes longer.
+    result = verdict(loads(download_s=1800, train_s=3600, image_pull_in_download=True))
     assert result == does_not_apply("…image was pulled…")
-    result = answer("image-pull-heavy", loads(1800, 3600, image_pull_in_download=True))
+    result = answer(
+        "image-pull-heavy", loads(download_s=1800, train_s=3600, image_pull_in_download=True)
+    )
     assert result == finds("…its message names the image pull…", fix=[])
-    assert verdict(loads(1801, 3600, image_pull_in_download=True)) == FOUND
-    result = answer("image-pull-heavy", loads(1801, 3600, image_pull_in_download=True))
+    assert verdict(loads(download_s=1801, train_s=3600, image_pull_in_download=True)) == FOUND
+    result = answer(
+        "image-pull-heavy", loads(download_s=1801, train_s=3600, image_pull_in_download=True)
+    )
     assert result == does_not_apply("…see download-dominates…")
 
 
 def test_a_shard_for_each_host_is_no_advice_for_an_image_pull() -> None:
     """Every host needs the whole image."""
-    result = answer(
-        "replicated-input", loads(1500, 3600, groups=(InstanceGroup("ml.g5.2xlarge", 4),))
-    )
-    assert result == FOUND
-    result = answer(
-        "replicated-input",
-        replace(
-            loads(1500, 3600, groups=(InstanceGroup("ml.g5.2xlarge", 4),)),
-            image_pull_in_download=True,
-        ),
-    )
+    on_four_hosts = loads(download_s=1500, train_s=3600, instances=4)
+    assert answer("replicated-input", on_four_hosts) == FOUND
+    result = answer("replicated-input", replace(on_four_hosts, image_pull_in_download=True))
     assert result == does_not_apply("…image was pulled…")
 
 
 def test_the_image_pull_is_named_since_it_is_inside() -> None:
     # From 2024 on Downloading holds both; before, the pull was inside Training.
-    assert verdict(loads(3600, 7200)) == finds("…image pull…")
-    assert verdict(loads(3600, 7200, started_at=LONG_AGO)) == finds(without="image pull")
-    result = verdict(loads(3600, 7200, started_at=LONG_AGO, image_pull_in_download=True))
+    assert verdict(loads(download_s=3600, train_s=7200)) == finds("…image pull…")
+    assert verdict(loads(download_s=3600, train_s=7200, started_at=LONG_AGO)) == finds(
+        without="image pull"
+    )
+    result = verdict(
+        loads(download_s=3600, train_s=7200, started_at=LONG_AGO, image_pull_in_download=True)
+    )
     assert result == finds("…data copy and image pull together…")
 
 
 def test_the_advised_job_gets_no_advice_back() -> None:
     """On FastFile there is nothing to copy."""
-    result = verdict(loads(3600, 7200, channels=(replace(job().channels[0], mode="FastFile"),)))
+    result = verdict(
+        loads(
+            download_s=3600, train_s=7200, channels=(replace(job().channels[0], mode="FastFile"),)
+        )
+    )
     assert result == does_not_apply("…File mode…")
 
 
 def test_on_spot_the_range_is_of_billed_seconds() -> None:
     """The hour of download cost a third of $1.515."""
-    result = verdict(loads(3600, 7200, purchase=Purchase.SPOT, billable_s=Decimal(3600)))
+    result = verdict(
+        loads(download_s=3600, train_s=7200, purchase=Purchase.SPOT, billable_s=Decimal(3600))
+    )
     assert result == finds(span=("0.185167", "0.277750"))

@@ -1,6 +1,6 @@
 from functools import partial
 
-from tests.fakes.planned import LATER, asked
+from tests.fakes.planned import LATER, request_answer
 from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "file-mode-large"
@@ -8,11 +8,10 @@ FILE = {"AlgorithmSpecification.TrainingInputMode": "File"}
 SIZE = "ResourceConfig.VolumeSizeInGB"
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
-def test_file_mode_on_a_terabyte_is_found() -> None:
-    """From 1,000 GB on."""
+def test_file_mode_on_1000_gb_is_found_and_on_999_gb_it_is_clear() -> None:
     assert verdict(FILE | {SIZE: 1000}) == finds(paths=["InputDataConfig[train].InputMode"])
     assert verdict(FILE | {SIZE: 999}) == CLEAR
 

@@ -1,11 +1,12 @@
 from datetime import datetime, timezone
-from decimal import Decimal
 from functools import partial
 from typing import Any
 
+import pytest
+
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel
-from tests.fakes.jobs import job, phases
+from tests.fakes.jobs import phased_job
 from tests.fakes.judging import answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
@@ -14,17 +15,15 @@ IMAGE = "111122223333.dkr.ecr.{}.amazonaws.com/trainer:2.0"
 LONG_AGO = datetime(2023, 5, 1, tzinfo=timezone.utc)  # noqa: UP017
 
 
+def in_phases(*parts: tuple[str, int], **changes: Any) -> Job:
+    """A job in us-east-1 without channels, at $1.515 an hour, in these phases."""
+    plain: dict[str, Any] = {"channels": (), "image": IMAGE.format("us-east-1")}
+    return phased_job(*parts, **plain | changes)
+
+
 def pulls(download_s: int, train_s: int, **changes: Any) -> Job:
-    """A job in us-east-1 without channels that downloads and then trains."""
-    seconds = Decimal(download_s + train_s)
-    plain: dict[str, Any] = {
-        "phases": phases(("Starting", -60), ("Downloading", download_s), ("Training", train_s)),
-        "training_s": seconds,
-        "billable_s": seconds,
-        "channels": (),
-        "image": IMAGE.format("us-east-1"),
-    }
-    return job(**plain | changes)
+    """The same, which downloads and then trains."""
+    return in_phases(("Downloading", download_s), ("Training", train_s), **changes)
 
 
 def mounted(source: DataSource) -> InputChannel:
@@ -37,7 +36,7 @@ verdict = partial(answer, RULE)
 
 def test_a_long_pull_is_found() -> None:
     """10 of 40 minutes and nothing to copy: the image."""
-    assert verdict(pulls(600, 1800)) == finds(
+    assert verdict(pulls(download_s=600, train_s=1800)) == finds(
         "Downloading took 10 min of 40 min billed (25%) and no channel copies data: the "
         "image pull.",
         builder="derived",
@@ -49,13 +48,13 @@ def test_a_long_pull_is_found() -> None:
 
 def test_an_image_of_another_region_is_named_with_the_same_one_nearby() -> None:
     """The pull crosses regions."""
-    result = verdict(pulls(600, 1800, image=IMAGE.format("eu-west-1")))
+    result = verdict(pulls(download_s=600, train_s=1800, image=IMAGE.format("eu-west-1")))
     assert result == finds("…the image pull, from eu-west-1.", fix=[IMAGE.format("us-east-1")])
 
 
 def test_what_takes_longer_than_any_image_pull_is_a_mount_or_a_fetch() -> None:
     # 50 minutes with one EFS channel; 30 minutes, six times the longest known pull, still are one.
-    result = verdict(pulls(3000, 3600, channels=(mounted(DataSource.EFS),)))
+    result = verdict(pulls(download_s=3000, train_s=3600, channels=(mounted(DataSource.EFS),)))
     assert result == finds(
         "Downloading took 50 min of 1 h 50 min billed (45%). No channel copies data, and no "
         "image pull takes over 30 min: mounting EFS or fetching from there.",
@@ -66,42 +65,42 @@ def test_what_takes_longer_than_any_image_pull_is_a_mount_or_a_fetch() -> None:
         span=("0.000000", "1.262500"),
         without="smaller image",
     )
-    result = verdict(pulls(1800, 3600, channels=(mounted(DataSource.EFS),)))
+    result = verdict(pulls(download_s=1800, train_s=3600, channels=(mounted(DataSource.EFS),)))
     assert result == finds(
         "…no channel copies data: the image pull, or mounting EFS.",
         first_step="Check the mount of EFS…",
     )
-    result = verdict(pulls(1801, 3600, channels=(mounted(DataSource.FSX),)))
+    result = verdict(pulls(download_s=1801, train_s=3600, channels=(mounted(DataSource.FSX),)))
     assert result == finds("…mounting FSx for Lustre or fetching…", first_step="…988…")
     result = verdict(
         pulls(
-            1801,
-            3600,
+            download_s=1801,
+            train_s=3600,
             channels=(mounted(DataSource.EFS), InputChannel("s", DataSource.S3, "FastFile", None)),
         )
     )
     assert result == finds("…mounting EFS and S3 channels or fetching…")
-    assert verdict(pulls(1801, 3600)) == finds(
+    assert verdict(pulls(download_s=1801, train_s=3600)) == finds(
         "…what it was is not recorded.", fix=[], first_step="…what was fetched before…"
     )
     result = verdict(
-        pulls(1801, 3600, channels=(InputChannel("code", DataSource.S3, "File", None),))
+        pulls(
+            download_s=1801,
+            train_s=3600,
+            channels=(InputChannel("code", DataSource.S3, "File", None),),
+        )
     )
     assert result == finds("…what it was is not recorded.")
 
 
 def test_a_run_that_restarts_pulls_its_image_again_twice_20_minutes_are_no_mount() -> None:
     result = verdict(
-        pulls(
-            0,
-            6000,
-            phases=phases(
-                ("Downloading", 1200),
-                ("Training", 1800),
-                ("Interrupted", -600),
-                ("Downloading", 1200),
-                ("Training", 1800),
-            ),
+        in_phases(
+            ("Downloading", 1200),
+            ("Training", 1800),
+            ("Interrupted", -600),
+            ("Downloading", 1200),
+            ("Training", 1800),
         )
     )
     assert result == finds(
@@ -109,16 +108,12 @@ def test_a_run_that_restarts_pulls_its_image_again_twice_20_minutes_are_no_mount
         "image pulls."
     )
     result = verdict(
-        pulls(
-            0,
-            6000,
-            phases=phases(
-                ("Downloading", 1801),
-                ("Training", 1800),
-                ("Interrupted", -600),
-                ("Downloading", 599),
-                ("Training", 1800),
-            ),
+        in_phases(
+            ("Downloading", 1801),
+            ("Training", 1800),
+            ("Interrupted", -600),
+            ("Downloading", 599),
+            ("Training", 1800),
         )
     )
     assert result == finds("…what it was is not recorded.")
@@ -126,144 +121,105 @@ def test_a_run_that_restarts_pulls_its_image_again_twice_20_minutes_are_no_mount
 
 def test_half_an_hour_that_the_policy_calls_an_image_pull_is_one() -> None:
     result = verdict(
-        pulls(3000, 3600, channels=(mounted(DataSource.EFS),)), limits={"pull_at_most_s": 3000}
+        pulls(download_s=3000, train_s=3600, channels=(mounted(DataSource.EFS),)),
+        limits={"pull_at_most_s": 3000},
     )
     assert result == finds("…the image pull, or…")
 
 
 def test_an_image_outside_ecr_has_no_parameter_to_change() -> None:
     # A marketplace algorithm, or a registry of one's own.
-    assert verdict(pulls(600, 1800, image=None)) == finds(fix=[])
-    result = verdict(pulls(600, 1800, image="arn:aws:sagemaker:us-east-1:1:algorithm/x"))
+    assert verdict(pulls(download_s=600, train_s=1800, image=None)) == finds(fix=[])
+    result = verdict(
+        pulls(download_s=600, train_s=1800, image="arn:aws:sagemaker:us-east-1:1:algorithm/x")
+    )
     assert result == finds(fix=[])
-    assert verdict(pulls(600, 1800, image="host/x:1")) == finds(fix=[])
+    assert verdict(pulls(download_s=600, train_s=1800, image="host/x:1")) == finds(fix=[])
 
 
 def test_nothing_is_counted_until_a_run_shows_it() -> None:
     # Between nothing and a sixth of an hour of $1.515, $0.2525.
-    assert verdict(pulls(600, 1800)) == finds(
+    assert verdict(pulls(download_s=600, train_s=1800)) == finds(
         usd="0.000000", alone="0.000000", span=("0.000000", "0.252500")
     )
 
 
-def test_exactly_five_minutes_are_not_long() -> None:
-    """One second more is."""
-    assert verdict(pulls(300, 300)) == CLEAR
-    assert verdict(pulls(301, 300)) == FOUND
+def test_a_download_of_300_s_is_not_long_and_of_301_s_it_is() -> None:
+    assert verdict(pulls(download_s=300, train_s=300)) == CLEAR
+    assert verdict(pulls(download_s=301, train_s=300)) == FOUND
 
 
-def test_exactly_a_fifth_of_the_billed_time_is_long() -> None:
-    """720 of 3600 s; one second less is not."""
-    assert verdict(pulls(720, 2880)) == FOUND
-    assert verdict(pulls(719, 2881)) == CLEAR
+def test_720_of_3600_billed_seconds_a_fifth_are_long_and_one_second_less_is_not() -> None:
+    assert verdict(pulls(download_s=720, train_s=2880)) == FOUND
+    assert verdict(pulls(download_s=719, train_s=2881)) == CLEAR
 
 
 def test_a_phase_of_its_own_counts_too() -> None:
     # DownloadingTrainingImage of older answers, 200 s beside 200 s.
     result = verdict(
-        pulls(
-            0,
-            0,
-            phases=phases(
-                ("Downloading", 200), ("DownloadingTrainingImage", 200), ("Training", 600)
-            ),
-        )
+        in_phases(("Downloading", 200), ("DownloadingTrainingImage", 200), ("Training", 600))
     )
     assert result == finds(evidence={"downloading_s": 400})
 
 
 def test_channels_of_the_sdk_hold_no_data() -> None:
     """A script and drivers of some KB do not make a long copy."""
-    result = verdict(
-        pulls(
-            600,
-            1800,
-            channels=tuple(
-                InputChannel(name, DataSource.S3, "File", None) for name in ("code", "sm_drivers")
-            ),
-        )
-    )
-    assert result == FOUND
-    result = answer(
-        "download-dominates",
-        pulls(
-            600,
-            1800,
-            channels=tuple(
-                InputChannel(name, DataSource.S3, "File", None) for name in ("code", "sm_drivers")
-            ),
-        ),
-    )
+    names = ("code", "sm_drivers")
+    channels = tuple(InputChannel(name, DataSource.S3, "File", None) for name in names)
+    run = pulls(download_s=600, train_s=1800, channels=channels)
+    assert verdict(run) == FOUND
+    result = answer("download-dominates", run)
     assert result == does_not_apply("…File mode…")
 
 
 def test_before_2024_only_the_message_counts() -> None:
     """Before then the pull was inside Training."""
-    assert verdict(pulls(600, 1800, started_at=LONG_AGO)) == does_not_apply("…2024…")
-    result = verdict(pulls(600, 1800, started_at=LONG_AGO, image_pull_in_download=True))
+    assert verdict(pulls(download_s=600, train_s=1800, started_at=LONG_AGO)) == does_not_apply(
+        "…2024…"
+    )
+    result = verdict(
+        pulls(download_s=600, train_s=1800, started_at=LONG_AGO, image_pull_in_download=True)
+    )
     assert result == finds(evidence={"message_says_image": True})
 
 
 def test_a_channel_of_unknown_mode_is_unknown() -> None:
     """It may have copied its data."""
-    result = verdict(pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, None, None),)))
+    result = verdict(
+        pulls(
+            download_s=600,
+            train_s=1800,
+            channels=(InputChannel("train", DataSource.S3, None, None),),
+        )
+    )
     assert result == cannot_judge("input_mode_unknown")
 
 
 def test_an_answer_without_phases_is_unknown() -> None:
     """Nothing says how long it downloaded."""
-    assert verdict(pulls(600, 1800, phases=())) == cannot_judge("phases_missing")
+    assert verdict(pulls(download_s=600, train_s=1800, phases=())) == cannot_judge("phases_missing")
 
 
 def test_serverless_jobs_are_not_its_concern() -> None:
     """They have no instance that waits."""
-    assert verdict(pulls(600, 1800, purchase=Purchase.SERVERLESS)) == does_not_apply("…serverless…")
+    assert verdict(
+        pulls(download_s=600, train_s=1800, purchase=Purchase.SERVERLESS)
+    ) == does_not_apply("…serverless…")
 
 
-def test_either_this_rule_or_download_dominates_applies() -> None:
-    """A copied channel decides which."""
-    result = answer(
-        "download-dominates",
-        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "File", None),)),
-    )
-    assert result == FOUND
-    result = verdict(
-        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "File", None),))
-    )
-    assert result == does_not_apply("…")
-    result = answer(
-        "download-dominates",
-        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "FastFile", None),)),
-    )
-    assert result == does_not_apply("…")
-    result = verdict(
-        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "FastFile", None),))
-    )
-    assert result == FOUND
-    result = answer(
-        "download-dominates",
-        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "Pipe", None),)),
-    )
-    assert result == does_not_apply("…")
-    result = verdict(
-        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "Pipe", None),))
-    )
-    assert result == FOUND
-    result = answer(
-        "download-dominates",
-        pulls(600, 1800, channels=(InputChannel("train", DataSource.FSX, "File", None),)),
-    )
-    assert result == does_not_apply("…")
-    result = verdict(
-        pulls(600, 1800, channels=(InputChannel("train", DataSource.FSX, "File", None),))
-    )
-    assert result == FOUND
-    result = answer(
-        "download-dominates",
-        pulls(600, 1800, channels=(InputChannel("train", DataSource.EFS, "File", None),)),
-    )
-    assert result == does_not_apply("…")
-    result = verdict(
-        pulls(600, 1800, channels=(InputChannel("train", DataSource.EFS, "File", None),))
-    )
-    assert result == FOUND
+@pytest.mark.parametrize(
+    ("source", "mode", "copies"),
+    [
+        (DataSource.S3, "File", True),
+        (DataSource.S3, "FastFile", False),
+        (DataSource.S3, "Pipe", False),
+        (DataSource.FSX, "File", False),
+        (DataSource.EFS, "File", False),
+    ],
+)
+def test_download_dominates_applies_if_the_channel_copies_and_else_this_rule(
+    source: DataSource, mode: str, copies: bool
+) -> None:
+    run = pulls(download_s=600, train_s=1800, channels=(InputChannel("train", source, mode, None),))
+    assert answer("download-dominates", run) == (FOUND if copies else does_not_apply("…"))
+    assert verdict(run) == (does_not_apply("…") if copies else FOUND)

@@ -1,9 +1,10 @@
 from functools import partial
 from typing import Any
 
+from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.planned import LATER, asked, body, told
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge
+from tests.fakes.planned import LATER, body, request_answer
+from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 
 RULE = "one-object"
 TWO = {"TransformResources.InstanceCount": 2}
@@ -20,7 +21,7 @@ def channels(address: str, distribution: str) -> dict[str, Any]:
     return {"InputDataConfig": [channel], "ResourceConfig.InstanceCount": 2}
 
 
-verdict = partial(asked, RULE, kind=JobKind.TRANSFORM)
+verdict = partial(request_answer, RULE, kind=JobKind.TRANSFORM)
 
 
 def test_a_prefix_or_one_instance_is_clear() -> None:
@@ -45,6 +46,7 @@ def test_an_address_that_is_known_later_is_not_judged() -> None:
 
 def test_one_file_for_several_instances_is_found() -> None:
     """The others are idle; the fix is billed again for each hour."""
-    finding = told(RULE, TWO | {URI: "s3://bucket/in/all.csv"}, kind=JobKind.TRANSFORM)
-    assert finding.found.fix[0].new == 1
-    assert finding.alone_usd is not None
+    result = verdict(TWO | {URI: "s3://bucket/in/all.csv"})
+    assert result == finds(fix=[1])
+    assert isinstance(result, Finding)
+    assert result.alone_usd is not None

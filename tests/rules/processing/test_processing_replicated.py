@@ -1,7 +1,7 @@
 from functools import partial
 
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.planned import LATER, asked, body
+from tests.fakes.planned import LATER, body, request_answer
 from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "processing-replicated"
@@ -16,7 +16,7 @@ def sharded() -> dict[str, object]:
     return {"ProcessingInputs": inputs}
 
 
-verdict = partial(asked, RULE, kind=PROCESSING)
+verdict = partial(request_answer, RULE, kind=PROCESSING)
 
 
 def test_all_data_on_each_instance_is_found() -> None:

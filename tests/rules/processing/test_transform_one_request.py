@@ -3,7 +3,7 @@ from functools import partial
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from tests.fakes.jobs import TYPES, FixedPrices, instance_type
-from tests.fakes.planned import asked
+from tests.fakes.planned import request_answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 
 RULE = "transform-one-request"
@@ -13,17 +13,17 @@ ON = Market({**TYPES, BIG.name: BIG}, FixedPrices())
 LARGE = {TYPE: "ml.m5.8xlarge"}
 
 
-verdict = partial(asked, RULE, on=ON)
+verdict = partial(request_answer, RULE, market=ON)
 
 
-def test_one_request_for_many_cores_is_found() -> None:
+def test_one_request_at_a_time_on_32_vcpus_is_found() -> None:
     """As many as fit into 100 MB are offered."""
     assert verdict(LARGE | {AT_A_TIME: 1}, kind=JobKind.TRANSFORM) == finds(fix=[16])
     assert verdict(LARGE | {AT_A_TIME: None}, kind=JobKind.TRANSFORM) == FOUND
 
 
-def test_several_requests_or_fewer_cores_are_clear() -> None:
-    # 16 vCPUs are below the threshold, and a GPU counts otherwise.
+def test_two_requests_at_a_time_or_16_vcpus_are_clear() -> None:
+    # ml.m5.4xlarge has 16 vCPUs; ml.g4dn.12xlarge has 48, and GPUs, which count otherwise.
     assert verdict(LARGE | {AT_A_TIME: 2}, kind=JobKind.TRANSFORM) == CLEAR
     assert verdict({TYPE: "ml.m5.4xlarge", AT_A_TIME: 1}, kind=JobKind.TRANSFORM) == CLEAR
     assert verdict({TYPE: "ml.g4dn.12xlarge", AT_A_TIME: 1}, kind=JobKind.TRANSFORM) == CLEAR

@@ -1,7 +1,7 @@
 from functools import partial
 
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.planned import LATER, asked
+from tests.fakes.planned import LATER, request_answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge
 
 RULE = "transform-split"
@@ -9,7 +9,7 @@ MULTI = {"BatchStrategy": "MultiRecord"}
 SPLIT = "TransformInput.SplitType"
 
 
-verdict = partial(asked, RULE, kind=JobKind.TRANSFORM)
+verdict = partial(request_answer, RULE, kind=JobKind.TRANSFORM)
 
 
 def test_several_records_need_a_split() -> None:

@@ -17,7 +17,8 @@ from tests.fakes.jobs import START
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "commitment-candidate"
-ASKED = Policy(commitment_usd_per_hour=Decimal(2))
+TWO_DOLLARS_AN_HOUR = Policy(commitment_usd_per_hour=Decimal(2))
+"""The plan that the policy asks about."""
 
 
 def day(number: int, usd: object = 48, hours: int = 24, **changes: Any) -> AuditSummary:
@@ -34,12 +35,12 @@ def day(number: int, usd: object = 48, hours: int = 24, **changes: Any) -> Audit
 
 def month(**changes: Any) -> list[AuditSummary]:
     """Thirty days in which something ran all the time, the newest first."""
-    return [day(number, **changes) for number in range(30)]
+    return [day(number=number, **changes) for number in range(30)]
 
 
 def steady(runs: list[AuditSummary]) -> Decimal:
     """USD an hour, by the finding's evidence, to the cent."""
-    low = replace(ASKED, commitment_usd_per_hour=Decimal("0.01"))
+    low = replace(TWO_DOLLARS_AN_HOUR, commitment_usd_per_hour=Decimal("0.01"))
     usd = account_found(RULE, runs, policy=low).evidence["steady_usd_per_hour"]
     assert isinstance(usd, Decimal)
     return round(usd, 2)
@@ -50,7 +51,7 @@ verdict = partial(account_outcome, RULE)
 
 def test_hours_as_steady_as_the_plan_are_found() -> None:
     # 30 days at $72 a day are $3 an hour; the plan asks for $2.
-    assert verdict(month(usd=72), policy=ASKED) == finds(
+    assert verdict(month(usd=72), policy=TWO_DOLLARS_AN_HOUR) == finds(
         "In 80% of the hours of 30 days on-demand jobs cost at least $3.00 after all "
         "other fixes: compare a Savings Plan of $2.00 an hour.",
         builder="possible",
@@ -61,66 +62,74 @@ def test_hours_as_steady_as_the_plan_are_found() -> None:
     )
 
 
-def test_exactly_the_plans_rate_is_enough() -> None:
-    """$48 a day; a cent a day less is not."""
-    assert verdict(month(usd=48), policy=ASKED) == FOUND
-    assert verdict(month(usd="47.99"), policy=ASKED) == CLEAR
+def test_48_dollars_a_day_are_the_plans_2_an_hour_and_found_and_a_cent_less_is_clear() -> None:
+    assert verdict(month(usd=48), policy=TWO_DOLLARS_AN_HOUR) == FOUND
+    assert verdict(month(usd="47.99"), policy=TWO_DOLLARS_AN_HOUR) == CLEAR
 
 
-def test_four_of_five_hours_are_enough_and_less_is_not() -> None:
-    # 576 of 720 hours are 24 days; 23 days are 552.
-    assert verdict(month()[:24], policy=ASKED) == FOUND
-    assert verdict(month()[:23], policy=ASKED) == CLEAR
-    assert verdict(month()[:23], policy=ASKED, limits={"hours_percent": 70}) == FOUND
+def test_24_of_30_days_at_the_plans_rate_are_80_percent_and_found_and_23_are_clear() -> None:
+    # 576 of 720 hours; 23 days are 552 of them.
+    assert verdict(month()[:24], policy=TWO_DOLLARS_AN_HOUR) == FOUND
+    assert verdict(month()[:23], policy=TWO_DOLLARS_AN_HOUR) == CLEAR
+    assert verdict(month()[:23], policy=TWO_DOLLARS_AN_HOUR, limits={"hours_percent": 70}) == FOUND
 
 
 def test_a_peak_is_not_steady() -> None:
     """Eight hours a day at any price leave sixteen empty."""
-    assert verdict(month(usd=4800, hours=8), policy=ASKED) == CLEAR
+    assert verdict(month(usd=4800, hours=8), policy=TWO_DOLLARS_AN_HOUR) == CLEAR
 
 
 def test_only_on_demand_hours_count() -> None:
     """Spot has its own discount, a training plan is paid already."""
-    assert verdict(month(purchase=Purchase.SPOT), policy=ASKED) == CLEAR
-    assert verdict(month(purchase=Purchase.TRAINING_PLAN), policy=ASKED) == CLEAR
-    assert verdict(month(purchase=Purchase.SERVERLESS), policy=ASKED) == CLEAR
+    assert verdict(month(purchase=Purchase.SPOT), policy=TWO_DOLLARS_AN_HOUR) == CLEAR
+    assert verdict(month(purchase=Purchase.TRAINING_PLAN), policy=TWO_DOLLARS_AN_HOUR) == CLEAR
+    assert verdict(month(purchase=Purchase.SERVERLESS), policy=TWO_DOLLARS_AN_HOUR) == CLEAR
 
 
 def test_the_evidence_counts_what_is_unknown() -> None:
     """On demand only."""
-    result = verdict([*month(), day(3, None), day(3, None, purchase=Purchase.SPOT)], policy=ASKED)
+    result = verdict(
+        [*month(), day(number=3, usd=None), day(number=3, usd=None, purchase=Purchase.SPOT)],
+        policy=TWO_DOLLARS_AN_HOUR,
+    )
     assert result == finds(evidence={"runs_of_unknown_cost": 1})
 
 
-def test_fewer_than_thirty_days_are_unknown() -> None:
-    """Exactly thirty are enough."""
-    assert verdict(month(), policy=ASKED, days=29) == cannot_judge("too_short")
-    assert verdict(month(), policy=ASKED, days=30) == FOUND
+def test_30_days_of_history_are_enough_and_29_are_too_short() -> None:
+    assert verdict(month(), policy=TWO_DOLLARS_AN_HOUR, days=29) == cannot_judge("too_short")
+    assert verdict(month(), policy=TWO_DOLLARS_AN_HOUR, days=30) == FOUND
 
 
 def test_without_a_plans_rate_or_with_a_plan_it_says_nothing() -> None:
     # What a plan covers already is not known here.
     assert verdict(month(), policy=Policy()) == does_not_apply("…[commitment] usd_per_hour…")
-    result = verdict(month(), policy=replace(ASKED, discounts=Discounts(savings_plan=True)))
+    result = verdict(
+        month(), policy=replace(TWO_DOLLARS_AN_HOUR, discounts=Discounts(savings_plan=True))
+    )
     assert result == does_not_apply("…Savings Plan…")
 
 
 def test_spot_advice_is_to_be_decided_first() -> None:
     """Of $3 an hour $2 may move to spot."""
-    result = verdict([*month(usd=48, found_rules=("spot-not-used",)), *month(usd=24)], policy=ASKED)
+    result = verdict(
+        [*month(usd=48, found_rules=("spot-not-used",)), *month(usd=24)], policy=TWO_DOLLARS_AN_HOUR
+    )
     assert result == finds(
         caution="Without the runs that managed spot may suit, $1.00 an hour are steady: "
         "decide on spot…",
         evidence={"steady_without_spot_candidates_usd_per_hour": Decimal("1.0000")},
     )
-    assert verdict(month(), policy=ASKED) == finds(without="spot")
+    assert verdict(month(), policy=TWO_DOLLARS_AN_HOUR) == finds(without="spot")
 
 
 def test_runs_that_nothing_could_judge_are_neither_steady_nor_clear() -> None:
     # What they would cost without their waste may be as much as they did, or nothing.
-    result = verdict(month(judged=Judged.NO, avoidable_usd=None), policy=ASKED)
+    result = verdict(month(judged=Judged.NO, avoidable_usd=None), policy=TWO_DOLLARS_AN_HOUR)
     assert result == cannot_judge("runs_not_judged")
-    assert verdict(month(usd=24, judged=Judged.NO, avoidable_usd=None), policy=ASKED) == CLEAR
+    assert (
+        verdict(month(usd=24, judged=Judged.NO, avoidable_usd=None), policy=TWO_DOLLARS_AN_HOUR)
+        == CLEAR
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 from functools import partial
 
-from tests.fakes.planned import asked
+from tests.fakes.planned import request_answer
 from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "keep-alive-cost"
@@ -8,16 +8,15 @@ KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
 DEAR = {"ResourceConfig.InstanceType": "ml.g4dn.12xlarge"}
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
-def test_the_whole_period_is_priced() -> None:
-    """Six hours at $4.89."""
+def test_a_keep_alive_of_6_hours_at_4_89_dollars_an_hour_is_found() -> None:
     assert verdict(DEAR | {KEEP: 21_600}) == finds("…$29.34…", severity="low", alone=None)
 
 
-def test_five_dollars_are_not_worth_a_line() -> None:
-    """An hour is $4.89."""
+def test_a_keep_alive_of_an_hour_at_4_89_dollars_an_hour_is_clear() -> None:
+    # Less than $5.
     assert verdict(DEAR | {KEEP: 3600}) == CLEAR
     assert verdict(DEAR) == CLEAR
 

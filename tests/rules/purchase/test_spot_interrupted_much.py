@@ -45,18 +45,17 @@ def on_demand(*seconds: int) -> list[AuditSummary]:
 verdict = partial(answer, RULE)
 
 
-def test_exactly_as_much_as_on_demand_is_clear() -> None:
-    """Spot saved nothing, and cost nothing."""
-    assert verdict(spot(3600)) == CLEAR
-    assert verdict(spot(3601)) == FOUND
+def test_3600_billed_seconds_are_as_many_as_on_demand_and_clear_and_one_more_is_found() -> None:
+    """The last attempt took 3,600 s, so spot saved nothing and cost nothing."""
+    assert verdict(spot(billable_s=3600)) == CLEAR
+    assert verdict(spot(billable_s=3601)) == FOUND
 
 
-def test_spot_that_still_saved_is_clear() -> None:
-    """Two interruptions of a run at a third of its seconds."""
-    assert verdict(spot(3200)) == CLEAR
+def test_two_interruptions_that_leave_3200_of_3600_seconds_billed_are_clear() -> None:
+    assert verdict(spot(billable_s=3200)) == CLEAR
 
 
-def test_two_runs_are_too_few_to_say_it() -> None:
+def test_3_runs_on_demand_of_the_family_are_enough_and_2_are_too_few() -> None:
     # With checkpoints the last attempt did only the rest: then it is not known.
     result = verdict(spot(checkpointed=True), earlier=on_demand(3000, 3300))
     assert result == cannot_judge("on_demand_unknown")
@@ -115,14 +114,14 @@ def test_a_wait_that_was_too_long_has_no_second_figure() -> None:
         paths=["EnableManagedSpotTraining", "StoppingCondition.MaxWaitTimeInSeconds"],
     )
     result = verdict(
-        spot(None, phases=(), status="Stopped", secondary_status="MaxWaitTimeExceeded")
+        spot(billable_s=None, phases=(), status="Stopped", secondary_status="MaxWaitTimeExceeded")
     )
     assert result == finds("…after no interruptions; an unknown time was billed…")
 
 
 def test_what_is_not_known_is_unknown() -> None:
     """The billable seconds, or the last attempt's."""
-    assert verdict(spot(None)) == cannot_judge("billable_missing")
+    assert verdict(spot(billable_s=None)) == cannot_judge("billable_missing")
     result = verdict(spot(phases=(*TWICE[:-1], Phase("Training", START, None, billed=True))))
     assert result == cannot_judge("on_demand_unknown")
     assert verdict(spot(phases=TWICE[:3])) == cannot_judge("on_demand_unknown")

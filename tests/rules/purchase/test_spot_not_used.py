@@ -2,6 +2,8 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+import pytest
+
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
@@ -13,6 +15,7 @@ from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, f
 
 RULE = "spot-not-used"
 GPU = "ml.g5.2xlarge"
+"""One A10G at $1.515 an hour."""
 CHECKPOINTS_FIRST = [
     "CheckpointConfig.S3Uri",
     "EnableManagedSpotTraining",
@@ -20,7 +23,7 @@ CHECKPOINTS_FIRST = [
 ]
 
 
-def told(days_ago: int) -> AuditSummary:
+def told_of_spot(days_ago: int) -> AuditSummary:
     """A run on demand that was told of spot."""
     return earlier_run(days_ago, found_rules=(RULE,), instance_type=GPU)
 
@@ -50,7 +53,6 @@ def test_an_on_demand_run_is_worth_a_trial() -> None:
 
 
 def test_a_published_managed_spot_run_of_the_family_is_the_counted_end() -> None:
-    """A published managed spot run of the family is the counted end, EC2's mean the other."""
     # 14683 of 37026 s were billed; 24 h of $0.23 are $5.52.
     result = verdict(ran(86_400, checkpointed=True, volume_gb=0))
     assert result == finds(
@@ -70,52 +72,37 @@ def test_of_other_families_and_of_scarce_types_nothing_is_published_that_would_h
         )
 
 
-def test_exactly_thirty_minutes_are_long_enough() -> None:
+def test_a_run_of_30_minutes_is_long_enough_and_one_second_less_is_not() -> None:
     """Shorter runs save cents."""
     assert verdict(ran(1800, GPU, 6)) == FOUND
     assert verdict(ran(1799, GPU, 6)) == CLEAR
 
 
-def test_a_run_of_a_cheap_family_is_left_alone() -> None:
-    # $1.38 alone are no reason to change a request; two runs for $1.31 each before it make $4.
-    assert verdict(ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0), earlier=[]) == CLEAR
-    result = verdict(
-        ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0),
-        earlier=[],
-        limits={"from_usd": 1.38},
-    )
-    assert result == FOUND
-    result = verdict(
-        ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0),
-        earlier=[earlier_run(days, total_usd=Decimal("1.31")) for days in (1, 2)],
-    )
-    assert result == FOUND
-    result = verdict(
-        ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0),
-        earlier=[earlier_run(days, total_usd=Decimal("1.31")) for days in (1, 2)][:1],
-    )
-    assert result == CLEAR
+def test_a_family_that_cost_less_than_4_dollars_is_left_alone() -> None:
+    # 6 h x $0.23 = $1.38; with two runs for $1.31 each before it the family's are $4.
+    run = ran(21_600, "ml.m5.xlarge", checkpointed=True, volume_gb=0)
+    earlier = [earlier_run(days, total_usd=Decimal("1.31")) for days in (1, 2)]
+    assert verdict(run, earlier=[]) == CLEAR
+    assert verdict(run, earlier=[], limits={"from_usd": 1.38}) == FOUND
+    assert verdict(run, earlier=earlier) == FOUND
+    assert verdict(run, earlier=earlier[:1]) == CLEAR
 
 
 def test_where_spot_cannot_be_or_was_used_it_says_nothing() -> None:
-    assert verdict(ran(36_000, GPU, purchase=Purchase.SPOT)) == does_not_apply("…spot…")
-    result = verdict(ran(36_000, GPU, purchase=Purchase.TRAINING_PLAN))
-    assert result == does_not_apply("…training plan…")
-    assert verdict(ran(36_000, GPU, purchase=Purchase.SERVERLESS)) == does_not_apply("…serverless…")
-    result = verdict(
-        ran(36_000, GPU, groups=(InstanceGroup(GPU, 1), InstanceGroup("ml.m5.large", 1)))
-    )
-    assert result == does_not_apply("…groups…")
-    result = verdict(ran(36_000, GPU, groups=(InstanceGroup(GPU, 1, "all"),)))
-    assert result == does_not_apply("…groups…")
-    result = verdict(ran(36_000, GPU, warm_pool=WarmPool(None, 1800, None)))
-    assert result == does_not_apply("…warm pool…")
-    result = verdict(ran(36_000, GPU, tags={"sageaudit:deadline": "tonight"}))
-    assert result == does_not_apply("…sageaudit:deadline…")
-    assert verdict(ran(36_000, GPU, status="Failed")) == does_not_apply("…complete…")
-    assert verdict(ran(36_000, GPU, status="Stopped")) == does_not_apply("…complete…")
-    assert verdict(ran(36_000, GPU, kind=JobKind.PROCESSING)) == does_not_apply("…processing…")
-    assert verdict(ran(36_000, GPU, kind=JobKind.TRANSFORM)) == does_not_apply("…transform…")
+    for changes, reason in (
+        ({"purchase": Purchase.SPOT}, "…spot…"),
+        ({"purchase": Purchase.TRAINING_PLAN}, "…training plan…"),
+        ({"purchase": Purchase.SERVERLESS}, "…serverless…"),
+        ({"groups": (InstanceGroup(GPU, 1), InstanceGroup("ml.m5.large", 1))}, "…groups…"),
+        ({"groups": (InstanceGroup(GPU, 1, "all"),)}, "…groups…"),
+        ({"warm_pool": WarmPool(None, 1800, None)}, "…warm pool…"),
+        ({"tags": {"sageaudit:deadline": "tonight"}}, "…sageaudit:deadline…"),
+        ({"status": "Failed"}, "…complete…"),
+        ({"status": "Stopped"}, "…complete…"),
+        ({"kind": JobKind.PROCESSING}, "…processing…"),
+        ({"kind": JobKind.TRANSFORM}, "…transform…"),
+    ):
+        assert verdict(ran(36_000, GPU, **changes)) == does_not_apply(reason)
 
 
 def test_without_times_it_does_not_know() -> None:
@@ -138,9 +125,8 @@ def test_three_spot_runs_of_its_own_make_a_figure() -> None:
     )
 
 
-def test_the_worst_quartile_counts() -> None:
-    """The worst quartile counts."""
-    # Of eight runs the two worst are 900 and 600: the milder one. Of four it is the worst.
+def test_the_milder_of_the_2_worst_of_8_spot_runs_counts_and_the_worst_of_4() -> None:
+    # Of 1000 s the two worst were billed 900 and 600: 40% saved. Of four the worst: 10%.
     result = verdict(
         ran(3599, GPU, volume_gb=0), earlier=spot_runs(300, 310, 320, 330, 340, 350, 600, 900)
     )
@@ -195,31 +181,20 @@ def test_runs_that_say_nothing_of_spot_leave_a_guess() -> None:
     ):
         result = verdict(ran(1800, GPU, 6), earlier=spot_runs(400, 300, 350, **facts))
         assert result == finds(builder="possible", evidence={"own_spot_runs": 0})
-    result = verdict(
-        ran(1800, GPU, 6),
-        earlier=[
-            *spot_runs(400, 300),
-            earlier_run(9, purchase=Purchase.SPOT, instance_type=GPU, billable_s=None),
-        ],
-    )
-    assert result == finds(builder="possible_by_runs", evidence={"own_spot_runs": 2})
-    result = verdict(
-        ran(1800, GPU, 6),
-        earlier=[
-            *spot_runs(400, 300),
-            earlier_run(9, purchase=Purchase.SPOT, instance_type=GPU, elapsed_s=Decimal(0)),
-        ],
-    )
-    assert result == finds(builder="possible_by_runs", evidence={"own_spot_runs": 2})
+    for unknown in ({"billable_s": None}, {"elapsed_s": Decimal(0)}):
+        timeless = earlier_run(9, purchase=Purchase.SPOT, instance_type=GPU, **unknown)
+        result = verdict(ran(1800, GPU, 6), earlier=[*spot_runs(400, 300), timeless])
+        assert result == finds(builder="possible_by_runs", evidence={"own_spot_runs": 2})
 
 
 def test_what_own_runs_prove_is_posted_once() -> None:
     """A guess before that was another sentence."""
     result = verdict(
-        ran(1800, GPU, 6), earlier=[earlier_run(1), told(2), *spot_runs(400, 300, 350, first=3)]
+        ran(1800, GPU, 6),
+        earlier=[earlier_run(1), told_of_spot(2), *spot_runs(400, 300, 350, first=3)],
     )
     assert result == finds(said_of="train-2")
-    result = verdict(ran(1800, GPU, 6), earlier=[*spot_runs(400, 300, 350), told(4)])
+    result = verdict(ran(1800, GPU, 6), earlier=[*spot_runs(400, 300, 350), told_of_spot(4)])
     assert result == finds(said_of=None)
 
 
@@ -231,16 +206,11 @@ def test_spot_that_saved_its_family_nothing_is_not_advised() -> None:
 
 def test_several_of_the_scarcest_gpus_get_no_advice() -> None:
     # A run needs all of them at once; one alone, or several of another kind, may be tried.
-    result = verdict(ran(7200, "ml.p4d.24xlarge", 2, checkpointed=True))
-    assert result == does_not_apply("…cannot be counted on…")
-    assert verdict(ran(7200, "ml.p4d.24xlarge", 1, checkpointed=True)) == FOUND
+    for scarce in ("ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.p6-b200.48xlarge"):
+        result = verdict(ran(7200, scarce, 2, checkpointed=True))
+        assert result == does_not_apply("…cannot be counted on…")
+        assert verdict(ran(7200, scarce, 1, checkpointed=True)) == FOUND
     assert verdict(ran(7200, GPU, 2, checkpointed=True)) == FOUND
-    result = verdict(ran(7200, "ml.p5.48xlarge", 2, checkpointed=True))
-    assert result == does_not_apply("…cannot be counted on…")
-    assert verdict(ran(7200, "ml.p5.48xlarge", 1, checkpointed=True)) == FOUND
-    result = verdict(ran(7200, "ml.p6-b200.48xlarge", 2, checkpointed=True))
-    assert result == does_not_apply("…cannot be counted on…")
-    assert verdict(ran(7200, "ml.p6-b200.48xlarge", 1, checkpointed=True)) == FOUND
 
 
 def test_own_runs_outweigh_missing_checkpoints() -> None:
@@ -270,8 +240,8 @@ def test_the_sentence_of_a_trial() -> None:
     )
 
 
-def test_an_hour_without_checkpoints_gets_no_figure() -> None:
-    """A second less is the limit of MaxWait."""
+def test_3600_s_without_checkpoints_get_no_figure_and_3599_s_do() -> None:
+    """An hour is the longest that MaxWait may be without checkpoints."""
     assert verdict(ran(3599, GPU, 6)) == finds(usd="5.452485")
     assert verdict(ran(3600, GPU, 6)) == finds(usd=None, span=None, caution="…checkpoints…")
 
@@ -281,3 +251,10 @@ def test_the_wait_limit_is_above_the_run_limit() -> None:
     assert verdict(ran(1800, GPU, 6, max_runtime_s=7200)) == finds(
         fix=["s3://<bucket>/<prefix>", True, 14_400]
     )
+
+
+@pytest.mark.parametrize(("limit_s", "wait_s"), [(86_399, 172_798), (86_401, 172_801)])
+def test_advised_spot_waits_as_long_as_the_run_and_a_day_at_most(limit_s: int, wait_s: int) -> None:
+    job = ran(1800, GPU, 6, max_runtime_s=limit_s)
+    advised = finds(fix=["s3://<bucket>/<prefix>", True, wait_s])
+    assert verdict(job) == advised

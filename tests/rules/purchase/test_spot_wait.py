@@ -1,6 +1,8 @@
 from functools import partial
 
-from tests.fakes.planned import KMEANS, LATER, asked
+import pytest
+
+from tests.fakes.planned import KMEANS, LATER, request_answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 
 RULE = "spot-wait"
@@ -8,12 +10,12 @@ SPOT = {"EnableManagedSpotTraining": True}
 WAIT, RUN = "StoppingCondition.MaxWaitTimeInSeconds", "StoppingCondition.MaxRuntimeInSeconds"
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
 def test_spot_without_a_wait_is_refused() -> None:
     """The fix gives the run as long again."""
-    assert verdict(SPOT) == finds(
+    assert verdict(SPOT | {RUN: 3600}) == finds(
         "…MaxWaitTimeInSeconds is missing…", severity="high", fix=[(WAIT, None, 7200)]
     )
 
@@ -31,17 +33,10 @@ def test_a_wait_without_spot_is_refused() -> None:
 
 def test_a_built_in_algorithm_waits_an_hour_without_checkpoints() -> None:
     # With them, or within the hour, it may.
-    result = verdict(SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS, WAIT: 7200})
-    assert result == finds("…k-means…")
-    result = verdict(
-        (SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS, WAIT: 7200}) | {WAIT: 3600}
-    )
-    assert result == CLEAR
-    result = verdict(
-        (SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS, WAIT: 7200})
-        | {"CheckpointConfig": {"S3Uri": "s3://bucket/c"}}
-    )
-    assert result == CLEAR
+    two_hours = SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS, WAIT: 7200}
+    assert verdict(two_hours) == finds("…k-means…")
+    assert verdict(two_hours | {WAIT: 3600}) == CLEAR
+    assert verdict(two_hours | {"CheckpointConfig": {"S3Uri": "s3://bucket/c"}}) == CLEAR
 
 
 def test_a_wait_that_is_known_later_is_not_judged() -> None:
@@ -49,8 +44,21 @@ def test_a_wait_that_is_known_later_is_not_judged() -> None:
     assert verdict(SPOT | {WAIT: LATER}) == cannot_judge("not_known_yet")
 
 
-def test_a_wait_as_long_as_the_runs_limit_of_an_hour_is_enough() -> None:
+def test_a_wait_of_3600_s_for_a_run_of_3600_s_is_enough_and_of_3599_s_it_is_not() -> None:
     """The wait counts the run too."""
-    assert verdict(SPOT | {WAIT: 3599}) == FOUND
-    assert verdict(SPOT | {WAIT: 3600}) == CLEAR
-    assert verdict(SPOT | {WAIT: 3601}) == CLEAR
+    an_hour = SPOT | {RUN: 3600}
+    assert verdict(an_hour | {WAIT: 3599}) == FOUND
+    assert verdict(an_hour | {WAIT: 3600}) == CLEAR
+    assert verdict(an_hour | {WAIT: 3601}) == CLEAR
+
+
+@pytest.mark.parametrize(("limit_s", "wait_s"), [(86_399, 172_798), (86_401, 172_801)])
+def test_a_spot_wait_is_as_long_as_the_run_and_a_day_at_most(limit_s: int, wait_s: int) -> None:
+    assert verdict(SPOT | {RUN: limit_s}) == finds(fix=[(WAIT, None, wait_s)])
+
+
+def test_a_built_in_algorithm_without_checkpoints_waits_an_hour_and_no_second_more() -> None:
+    built_in = SPOT | {"AlgorithmSpecification.TrainingImage": KMEANS}
+    assert verdict(built_in | {WAIT: 3600}) == CLEAR
+    longer = finds("…k-means…", fix=[(WAIT, 3601, 3600)])
+    assert verdict(built_in | {WAIT: 3601}) == longer

@@ -113,8 +113,8 @@ def test_runs_side_by_side_take_no_pool_over() -> None:
     assert verdict(run(), earlier=before(-600, -600, -600)) == CLEAR
 
 
-def test_less_than_ten_minutes_in_all_are_not_worth_a_pool() -> None:
-    # 3 x 199 s and no pull; with one more second each it is 600 s.
+def test_600_s_of_waiting_in_all_are_worth_a_pool_and_less_is_not() -> None:
+    # 3 starts of 200 s, and no pull.
     result = verdict(
         run(pulled_s=0), earlier=before(20, 20, 20, phase_s={"Starting": Decimal(200)})
     )
@@ -127,8 +127,8 @@ def test_less_than_ten_minutes_in_all_are_not_worth_a_pool() -> None:
     assert result == CLEAR
 
 
-def test_a_start_that_is_less_than_a_tenth_of_the_work_is_not_noticed() -> None:
-    # 3 x 500 s of 4 x 3,750 s are exactly a tenth.
+def test_spared_starts_of_a_tenth_of_the_work_are_found_and_of_less_are_not() -> None:
+    # 3 starts of 200 + 300 s are 1,500 s, a tenth of 4 runs of 3,750 s.
     result = verdict(run(3750), earlier=before(60, 60, 60, worked_s=3750))
     assert result == finds("…3 of the family's last 4 starts…")
     assert verdict(run(3760), earlier=before(60, 60, 60, worked_s=3750)) == CLEAR
@@ -147,7 +147,7 @@ def test_a_pull_that_cannot_be_told_from_data_is_left_out() -> None:
     assert result == finds(evidence={"spared_pulls_s": 600})
 
 
-def test_only_ten_runs_are_looked_at_older_ones_were_of_another_rhythm() -> None:
+def test_only_the_last_10_runs_are_looked_at_as_older_ones_had_another_rhythm() -> None:
     assert verdict(run(), earlier=before(*[60] * 30)) == finds("…9 of the family's last 10 starts…")
 
 
@@ -161,7 +161,7 @@ def test_runs_on_other_instances_on_spot_or_with_a_pool_of_their_own_are_left_ou
         assert result == cannot_judge("too_few_runs: 1 runs…")
 
 
-def test_fewer_than_three_earlier_runs_show_no_habit() -> None:
+def test_2_earlier_runs_show_no_habit() -> None:
     assert verdict(run(), earlier=before(60, 60)) == cannot_judge("too_few_runs: 2 earlier runs…")
     assert verdict(run()) == cannot_judge("history_unread")
 

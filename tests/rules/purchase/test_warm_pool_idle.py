@@ -12,7 +12,7 @@ from sageaudit.domain.job.parts import WarmPool
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.judging import answer, found, usd
+from tests.fakes.judging import answer, expect_found, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "warm-pool-idle"
@@ -66,26 +66,25 @@ def test_the_pools_volumes_are_saved_too() -> None:
     )
 
 
-def test_a_pool_as_long_as_the_download_is_clear() -> None:
-    # Exactly 120 s cost no more than they save; one second more does.
-    assert verdict(pooled(120)) == CLEAR
-    assert verdict(pooled(121)) == FOUND
+def test_a_pool_of_120_s_is_as_long_as_the_download_and_clear_and_one_of_121_s_is_found() -> None:
+    assert verdict(pooled(retained_s=120)) == CLEAR
+    assert verdict(pooled(retained_s=121)) == FOUND
 
 
 def test_a_pool_of_no_seconds_is_clear() -> None:
     """Also where nothing was downloaded."""
-    assert verdict(pooled(0, phases=phases(("Training", 3600)))) == CLEAR
+    assert verdict(pooled(retained_s=0, phases=phases(("Training", 3600)))) == CLEAR
 
 
-def test_a_pool_that_was_taken_over_soon_is_clear() -> None:
-    """Within twice the 10 minutes that a start may take."""
-    assert verdict(pooled(140, "Reused")) == CLEAR
-    assert verdict(pooled(1199, "Reused")) == CLEAR
+def test_a_pool_that_was_taken_over_within_1199_s_is_clear() -> None:
+    """Less than twice the 10 minutes that a start may take."""
+    assert verdict(pooled(retained_s=140, status="Reused")) == CLEAR
+    assert verdict(pooled(retained_s=1199, status="Reused")) == CLEAR
 
 
 def test_a_pool_that_waited_much_longer_than_a_start_takes_is_found() -> None:
     # 57 minutes for one start: two hosts at $0.46 an hour, less the 10 minutes of that start.
-    assert verdict(pooled(3420, "Reused")) == finds(
+    assert verdict(pooled(retained_s=3420, status="Reused")) == finds(
         "The warm pool waited 57 min on 2 x ml.m5.xlarge until another run took it over, "
         "to save a start of at most 10 min.",
         usd=usd(Decimal("0.46") * (3420 - 600) / 3600),
@@ -96,47 +95,37 @@ def test_a_pool_that_waited_much_longer_than_a_start_takes_is_found() -> None:
 
 def test_without_a_familys_gaps_the_keep_alive_becomes_as_long_as_a_start() -> None:
     # Ten minutes: a pool that ends then never costs more than twice the best choice.
-    assert verdict(pooled(3420, "Reused")) == finds(fix=[("…", 3600, 600)])
+    assert verdict(pooled(retained_s=3420, status="Reused")) == finds(fix=[("…", 3600, 600)])
 
 
 def test_a_long_start_makes_a_longer_wait_worth_it() -> None:
-    # 20 minutes of Starting and Downloading: 39 minutes of pool are under twice that.
-    result = verdict(
-        pooled(
-            2340,
-            "Reused",
-            phases=phases(("Starting", -600), ("Downloading", 600), ("Training", 3000)),
-        )
-    )
-    assert result == CLEAR
-    result = verdict(
-        pooled(
-            2400,
-            "Reused",
-            phases=phases(("Starting", -600), ("Downloading", 600), ("Training", 3000)),
-        )
-    )
-    assert result == FOUND
+    # 20 minutes of Starting and Downloading: 2,340 s of pool are under twice that, 2,400 s are not.
+    slow = phases(("Starting", -600), ("Downloading", 600), ("Training", 3000))
+    assert verdict(pooled(retained_s=2340, status="Reused", phases=slow)) == CLEAR
+    assert verdict(pooled(retained_s=2400, status="Reused", phases=slow)) == FOUND
 
 
-def test_exactly_two_starts_are_too_long() -> None:
-    """1,200 s; the threshold is the policy's."""
-    assert verdict(pooled(1200, "Reused")) == FOUND
-    assert verdict(pooled(1800, "Reused"), limits={"times_the_start": 4}) == CLEAR
+def test_a_pool_of_1200_s_is_two_starts_and_too_long_unless_the_policy_allows_four() -> None:
+    assert verdict(pooled(retained_s=1200, status="Reused")) == FOUND
+    assert verdict(pooled(retained_s=1800, status="Reused"), limits={"times_the_start": 4}) == CLEAR
 
 
 def test_a_wait_of_many_times_the_work_is_too_long_too() -> None:
-    # 20 minutes of pool after a run of four: five times the work and more than a start.
-    result = verdict(pooled(1200, "Reused", training_s=Decimal(240), billable_s=Decimal(240)))
-    assert result == FOUND
-    result = verdict(pooled(1199, "Reused", training_s=Decimal(240), billable_s=Decimal(240)))
-    assert result == CLEAR
-    assert verdict(pooled(600, "Reused", training_s=Decimal(60), billable_s=Decimal(60))) == CLEAR
+    # After a run of 4 minutes 1,200 s of pool are five times the work and more than a start.
+    def after_work_of(work_s: int, retained_s: int) -> object:
+        work = Decimal(work_s)
+        return verdict(
+            pooled(retained_s=retained_s, status="Reused", training_s=work, billable_s=work)
+        )
+
+    assert after_work_of(240, retained_s=1200) == FOUND
+    assert after_work_of(240, retained_s=1199) == CLEAR
+    assert after_work_of(60, retained_s=600) == CLEAR
 
 
 def test_the_fix_serves_the_familys_short_gaps() -> None:
     # Gaps of 4 minutes and one of 50: 5 minutes of keep-alive serve the first and end before.
-    result = verdict(pooled(3000, "Reused"), earlier=pools(240, 240, 240, 240))
+    result = verdict(pooled(retained_s=3000, status="Reused"), earlier=pools(240, 240, 240, 240))
     assert result == finds(
         usd=usd(Decimal("0.46") * (3000 - 300 - 600) / 3600), fix=[("…", 3600, 300)]
     )
@@ -144,21 +133,24 @@ def test_the_fix_serves_the_familys_short_gaps() -> None:
 
 def test_a_family_that_comes_back_late_is_advised_to_keep_none() -> None:
     # Every gap costs five starts: no keep-alive is worth it.
-    result = verdict(pooled(3000, "Reused"), earlier=pools(3000, 3000, 3000))
+    result = verdict(pooled(retained_s=3000, status="Reused"), earlier=pools(3000, 3000, 3000))
     assert result == finds(fix=[("…", 3600, None)])
 
 
 def test_the_last_pool_of_a_chain_is_shortened_not_removed() -> None:
     # Its own gap never ended; the gaps before it were 4 minutes.
-    result = verdict(pooled(3600), earlier=pools(240, 240, 240))
+    result = verdict(pooled(retained_s=3600), earlier=pools(240, 240, 240))
     assert result == finds(usd=usd(Decimal("0.46") * (3600 - 300) / 3600), fix=[("…", 3600, 300)])
 
 
 def test_a_keep_alive_that_fits_the_familys_gaps_is_clear() -> None:
     # Five minutes for gaps of four: the last one runs out, as it must.
-    assert verdict(pooled(300, warm_pool=WarmPool("Terminated", 300, Decimal(300)))) == FOUND
+    assert (
+        verdict(pooled(retained_s=300, warm_pool=WarmPool("Terminated", 300, Decimal(300))))
+        == FOUND
+    )
     result = verdict(
-        pooled(300, warm_pool=WarmPool("Terminated", 300, Decimal(300))),
+        pooled(retained_s=300, warm_pool=WarmPool("Terminated", 300, Decimal(300))),
         earlier=pools(240, 240, 240),
     )
     assert result == CLEAR
@@ -173,8 +165,8 @@ def test_a_pool_that_still_grows_is_unknown() -> None:
 
 def test_what_the_answer_does_not_say_is_unknown() -> None:
     # Whether there was a pool, how long it stayed, how long a download takes.
-    assert verdict(pooled(None, None)) == cannot_judge("pool_status_missing")
-    assert verdict(pooled(None)) == cannot_judge("retained_missing")
+    assert verdict(pooled(retained_s=None, status=None)) == cannot_judge("pool_status_missing")
+    assert verdict(pooled(retained_s=None)) == cannot_judge("retained_missing")
     result = verdict(pooled(phases=(Phase("Running", START, Decimal(3600), billed=True),)))
     assert result == cannot_judge("phases_missing")
     assert verdict(pooled(phases=())) == cannot_judge("phases_missing")
@@ -207,7 +199,7 @@ def test_a_pool_that_nobody_says_was_asked_for_has_no_parameter() -> None:
 def test_runs_on_other_instances_say_nothing_of_this_pool() -> None:
     """They cannot take it over."""
     result = verdict(
-        pooled(3600),
+        pooled(retained_s=3600),
         earlier=[replace(run, instance_type="ml.m5.large") for run in pools(240, 240, 240)],
     )
     assert result == finds(fix=[None])
@@ -218,5 +210,5 @@ def test_no_fix_asks_for_a_longer_pool(status: str) -> None:
     """The keep-alive can be changed while the pool waits: what is asked for now may be short."""
     for keep_alive_s in (1, 60, 599, 601):
         pool = WarmPool(status, keep_alive_s, Decimal(90_000))
-        for fix in found(RULE, pooled(warm_pool=pool)).fix:
+        for fix in expect_found(RULE, pooled(warm_pool=pool)).fix:
             assert int(str(fix.new or 0)) < keep_alive_s, fix

@@ -1,6 +1,7 @@
 from datetime import timedelta
 from decimal import Decimal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,3 +72,9 @@ def test_no_other_keep_alive_costs_less(gaps: list[Decimal | None], start_s: Dec
     best_s = best_keep_alive(gaps, start_s)
     assert net_s(best_s // 60) <= min(net_s(minutes) for minutes in range(0, 1440, 7))
     assert best_s % 60 == 0
+
+
+@pytest.mark.parametrize(("gap_s", "keep_alive_s"), [(3_599, 3_600), (3_600, 0)])
+def test_a_pool_is_kept_for_an_hour_at_most(gap_s: int, keep_alive_s: int) -> None:
+    """SageMaker keeps none longer, so a run that comes later finds none."""
+    assert best_keep_alive([Decimal(gap_s)] * 3, start_s=Decimal(4_000)) == keep_alive_s

@@ -1,19 +1,23 @@
 from decimal import Decimal
 from functools import partial
 
-from tests.fakes.planned import asked
+from tests.fakes.planned import request_answer
 from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "volume-large"
-DAY = {"StoppingCondition.MaxRuntimeInSeconds": 86_400}
+DAY = {
+    "StoppingCondition.MaxRuntimeInSeconds": 86_400,
+    "ResourceConfig.InstanceType": "ml.m5.xlarge",
+}
+"""24 h at $0.23 are $5.52."""
 SIZE = "ResourceConfig.VolumeSizeInGB"
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
-def test_ten_dollars_are_not_worth_a_line() -> None:
-    # 2,000 GB are $9.03; and cheap volumes beside dear instances are as they should be.
+def test_a_volume_of_9_03_dollars_a_day_is_clear() -> None:
+    # 2,000 GB x $0.14 x 24 h / 744 h. Cheap volumes beside dear instances are clear too.
     assert verdict(DAY | {SIZE: 2000}) == CLEAR
     assert verdict(DAY | {SIZE: 3000, "ResourceConfig.InstanceType": "ml.m5.4xlarge"}) == CLEAR
 

@@ -4,7 +4,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.structs import replace
 from tests.fakes.jobs import TYPES, FixedPrices
-from tests.fakes.planned import asked
+from tests.fakes.planned import request_answer
 from tests.fakes.rule_cases import CLEAR, finds
 
 RULE = "volume-over-local"
@@ -13,10 +13,10 @@ ON = Market({**TYPES, SMALL.name: SMALL}, FixedPrices())
 TRAINING = {"ResourceConfig.InstanceType": SMALL.name}
 
 
-verdict = partial(asked, RULE, on=ON)
+verdict = partial(request_answer, RULE, market=ON)
 
 
-def test_as_much_as_there_is_is_clear() -> None:
+def test_125_gb_on_125_gb_of_local_storage_are_clear() -> None:
     """And so is a type whose storage is not known."""
     assert verdict(TRAINING | {"ResourceConfig.VolumeSizeInGB": 125}) == CLEAR
     result = verdict(
@@ -25,7 +25,7 @@ def test_as_much_as_there_is_is_clear() -> None:
     assert result == CLEAR
 
 
-def test_more_than_the_local_storage_is_found() -> None:
+def test_126_gb_on_125_gb_of_local_storage_are_found() -> None:
     assert verdict(TRAINING | {"ResourceConfig.VolumeSizeInGB": 126}) == finds("…125 GB…")
 
 

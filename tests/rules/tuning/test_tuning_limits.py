@@ -3,7 +3,7 @@ from functools import partial
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.forecast import Cost, RunLimit
-from tests.fakes.planned import LATER, asked
+from tests.fakes.planned import LATER, request_answer
 from tests.fakes.rule_cases import CLEAR, cannot_judge, finds
 
 RULE = "tuning-limits"
@@ -16,29 +16,33 @@ def trial(usd: int) -> Cost:
     return Cost(RunLimit(Decimal(3600)), Decimal(usd), hourly_usd=Decimal(1))
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
-def test_all_trials_together_are_priced() -> None:
-    """Eight at $126 are $1,008; at $125 exactly $1,000."""
-    assert verdict(kind=TUNING, trials=[trial(126)]) == finds("…$1,008…")
-    assert verdict(kind=TUNING, trials=[trial(125)]) == CLEAR
+def test_8_trials_for_1008_dollars_are_found_and_for_1000_dollars_they_are_clear() -> None:
+    eight = {f"{LIMITS}.MaxNumberOfTrainingJobs": 8}
+    assert verdict(eight, kind=TUNING, trials=[trial(usd=126)]) == finds("…$1,008…")
+    assert verdict(eight, kind=TUNING, trials=[trial(usd=125)]) == CLEAR
 
 
 def test_the_time_of_the_search_is_a_limit_too() -> None:
     """Two at a time for an hour cost $2."""
-    result = verdict({f"{LIMITS}.MaxRuntimeInSeconds": 3600}, kind=TUNING, trials=[trial(126)])
+    result = verdict({f"{LIMITS}.MaxRuntimeInSeconds": 3600}, kind=TUNING, trials=[trial(usd=126)])
     assert result == CLEAR
 
 
 def test_a_search_without_any_limit_is_found() -> None:
     """Grid search ends by itself."""
-    result = verdict({f"{LIMITS}.MaxNumberOfTrainingJobs": None}, kind=TUNING, trials=[trial(1)])
+    result = verdict(
+        {f"{LIMITS}.MaxNumberOfTrainingJobs": None}, kind=TUNING, trials=[trial(usd=1)]
+    )
     assert result == finds("…limited…")
 
 
 def test_a_number_that_is_known_later_is_not_judged() -> None:
     """And neither is a trial without a price."""
-    result = verdict({f"{LIMITS}.MaxNumberOfTrainingJobs": LATER}, kind=TUNING, trials=[trial(1)])
+    result = verdict(
+        {f"{LIMITS}.MaxNumberOfTrainingJobs": LATER}, kind=TUNING, trials=[trial(usd=1)]
+    )
     assert result == cannot_judge("…")
     assert verdict(kind=TUNING) == cannot_judge("…")

@@ -4,18 +4,18 @@ from functools import partial
 from sageaudit.domain.audit.trials import Trial
 from tests.fakes.families import trial
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
-from tests.fakes.tuning import asked, tuning_job
+from tests.fakes.tuning import tuning_answer, tuning_job
 
 RULE = "tuning-no-early-stop"
 TEN = [trial(number, "0.9") for number in range(1, 11)]
 
 
-def minutes(count: int, each: int) -> list[Trial]:
-    """Completed trials of so many minutes."""
-    return [trial(n, "0.9", elapsed_s=Decimal(60 * each)) for n in range(count)]
+def trials(count: int, each_minutes: int) -> list[Trial]:
+    """Completed trials."""
+    return [trial(n, "0.9", elapsed_s=Decimal(60 * each_minutes)) for n in range(count)]
 
 
-verdict = partial(asked, RULE)
+verdict = partial(tuning_answer, RULE)
 
 
 def test_ten_long_trials_without_early_stopping_are_found() -> None:
@@ -26,16 +26,15 @@ def test_ten_long_trials_without_early_stopping_are_found() -> None:
     )
 
 
-def test_nine_trials_and_failed_ones_are_too_few() -> None:
-    """A median of the others needs some that ended."""
+def test_9_completed_trials_are_too_few() -> None:
+    """Failed ones do not count."""
     assert verdict(TEN[:-1], tuning_job()) == CLEAR
     assert verdict([*TEN[:-1], trial(10, None, status="Failed")], tuning_job()) == CLEAR
 
 
-def test_trials_under_ten_minutes_have_no_rest() -> None:
-    """Exactly ten minutes in the median have."""
-    assert verdict(minutes(10, 10), tuning_job()) == FOUND
-    assert verdict(minutes(10, 9), tuning_job()) == CLEAR
+def test_trials_with_a_median_of_10_minutes_are_found_and_of_9_minutes_they_are_clear() -> None:
+    assert verdict(trials(count=10, each_minutes=10), tuning_job()) == FOUND
+    assert verdict(trials(count=10, each_minutes=9), tuning_job()) == CLEAR
 
 
 def test_auto_is_clear() -> None:

@@ -6,7 +6,7 @@ from sageaudit.domain.job.parts import Direction, Objective
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.families import trial
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
-from tests.fakes.tuning import AUC, asked, tuning_job
+from tests.fakes.tuning import AUC, tuning_answer, tuning_job
 
 RULE = "tuning-plateau"
 CONFIG = "HyperParameterTuningJobConfig"
@@ -22,10 +22,10 @@ BEST_SECOND = search("0.70", "0.90", *["0.89"] * 10)
 """Ten trials after the second, which was the best."""
 
 
-verdict = partial(asked, RULE)
+verdict = partial(tuning_answer, RULE)
 
 
-def test_ten_trials_after_the_best_are_found() -> None:
+def test_10_trials_after_the_best_are_found() -> None:
     # The second of twelve was the best; the figure is what those ten cost.
     assert verdict(BEST_SECOND, tuning_job()) == finds(
         "validation:auc last improved to 0.90; 10 of 12 trials started after that, for $10.00.",
@@ -47,13 +47,13 @@ def test_the_figure_is_what_the_trials_own_findings_left() -> None:
     assert result == finds(alone="10.000000", usd="9.250000")
 
 
-def test_nine_trials_after_the_best_are_clear() -> None:
+def test_9_trials_after_the_best_are_clear() -> None:
     # Random luck brings a few; the policy may say another number.
     assert verdict(BEST_SECOND[:-1], tuning_job()) == CLEAR
     assert verdict(BEST_SECOND[:-1], tuning_job(), limits={"trials_after": 9.0}) == FOUND
 
 
-def test_exactly_one_percent_is_no_gain() -> None:
+def test_a_gain_of_1_percent_is_none_and_of_1_01_percent_it_is_one() -> None:
     # 0.909 after 0.90 is none; 0.9091 is one, and only six trials follow it.
     assert verdict(search(*["0.90", *["0.8"] * 4], "0.909", *(["0.8"] * 6)), tuning_job()) == FOUND
     assert verdict(search(*["0.90", *["0.8"] * 4], "0.9091", *(["0.8"] * 6)), tuning_job()) == CLEAR

@@ -3,56 +3,65 @@ from functools import partial
 import pytest
 
 from sageaudit.domain.audit.trials import Trial
-from sageaudit.domain.bill.finding import Clear
+from sageaudit.domain.bill.finding import Finding
 from tests.fakes.families import trial
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
-from tests.fakes.tuning import asked, found_in, judged, tuning_job
+from tests.fakes.tuning import tuning_answer, tuning_job
 
 RULE = "tuning-strategy"
 CONFIG = "HyperParameterTuningJobConfig"
 
 
-def ran(count: int) -> list[Trial]:
+def completed(trials: int) -> list[Trial]:
     """So many completed trials."""
-    return [trial(number, "0.9") for number in range(count)]
+    return [trial(number, "0.9") for number in range(trials)]
 
 
-verdict = partial(asked, RULE)
+verdict = partial(tuning_answer, RULE)
 
 
-def test_random_search_in_few_rounds_is_what_it_is_for() -> None:
-    # Ten rounds are enough to learn from, nine are not; nor are 19 trials.
-    assert verdict(ran(20), tuning_job(strategy="Random", max_parallel=2)) == FOUND
-    assert verdict(ran(20), tuning_job(strategy="Random", max_parallel=3)) == CLEAR
-    assert verdict(ran(19), tuning_job(strategy="Random", max_parallel=1)) == CLEAR
+def test_random_search_of_20_trials_in_10_rounds_is_found_and_in_7_rounds_or_of_19_is_not() -> None:
+    # 20 / 2 are 10 rounds, enough to learn from; 20 / 3 are 7.
+    assert verdict(completed(trials=20), tuning_job(strategy="Random", max_parallel=2)) == FOUND
+    assert verdict(completed(trials=20), tuning_job(strategy="Random", max_parallel=3)) == CLEAR
+    assert verdict(completed(trials=19), tuning_job(strategy="Random", max_parallel=1)) == CLEAR
 
 
-def test_three_rounds_are_enough_for_bayesian() -> None:
-    # 15 trials by 5 are clear, by 6 are not; under 10 trials it is a test.
-    assert verdict(ran(15), tuning_job(max_parallel=5)) == CLEAR
-    assert verdict(ran(15), tuning_job(max_parallel=6)) == FOUND
-    assert verdict(ran(10), tuning_job(max_parallel=10)) == FOUND
-    assert verdict(ran(9), tuning_job(max_parallel=9)) == CLEAR
+def test_bayesian_search_in_3_rounds_is_clear_and_in_fewer_it_is_found() -> None:
+    # 15 trials, 5 at a time, are 3 rounds, 6 at a time are fewer. Under 10 trials it is a test.
+    assert verdict(completed(trials=15), tuning_job(max_parallel=5)) == CLEAR
+    assert verdict(completed(trials=15), tuning_job(max_parallel=6)) == FOUND
+    assert verdict(completed(trials=10), tuning_job(max_parallel=10)) == FOUND
+    assert verdict(completed(trials=9), tuning_job(max_parallel=9)) == CLEAR
 
 
 def test_a_policy_of_few_rounds_is_not_turned_back_either() -> None:
     # Random in one round is found then; the advice still leaves Bayesian three.
     result = verdict(
-        ran(20), tuning_job(strategy="Random", max_parallel=20), limits={"rounds_from": 1.0}
+        completed(trials=20),
+        tuning_job(strategy="Random", max_parallel=20),
+        limits={"rounds_from": 1.0},
     )
     assert result == finds(fix=["Bayesian", 6])
-    assert verdict(ran(20), tuning_job(max_parallel=6), limits={"rounds_from": 1.0}) == CLEAR
+    assert (
+        verdict(completed(trials=20), tuning_job(max_parallel=6), limits={"rounds_from": 1.0})
+        == CLEAR
+    )
 
 
 def test_hyperband_is_clear() -> None:
     """It learns, and stops early."""
-    assert verdict(ran(40), tuning_job(strategy="Hyperband", max_parallel=40)) == CLEAR
+    assert verdict(completed(trials=40), tuning_job(strategy="Hyperband", max_parallel=40)) == CLEAR
 
 
 def test_what_is_not_known_is_unknown() -> None:
-    assert verdict(ran(30), None) == cannot_judge("tuning_unread")
-    assert verdict(ran(30), tuning_job(strategy=None)) == cannot_judge("strategy_unknown")
-    assert verdict(ran(30), tuning_job(max_parallel=None)) == cannot_judge("limits_missing")
+    assert verdict(completed(trials=30), None) == cannot_judge("tuning_unread")
+    assert verdict(completed(trials=30), tuning_job(strategy=None)) == cannot_judge(
+        "strategy_unknown"
+    )
+    assert verdict(completed(trials=30), tuning_job(max_parallel=None)) == cannot_judge(
+        "limits_missing"
+    )
 
 
 def test_without_trials_there_is_nothing_to_judge() -> None:
@@ -64,7 +73,7 @@ def test_without_trials_there_is_nothing_to_judge() -> None:
 
 def test_a_sequential_random_search_is_found() -> None:
     """30 trials, 2 at a time: 15 rounds."""
-    result = verdict(ran(30), tuning_job(strategy="Random", max_parallel=2))
+    result = verdict(completed(trials=30), tuning_job(strategy="Random", max_parallel=2))
     assert result == finds(
         "Random search ran 30 trials in 15 rounds and learnt from none.",
         fix=[(f"{CONFIG}.Strategy", "Random", "Bayesian")],
@@ -74,14 +83,14 @@ def test_a_sequential_random_search_is_found() -> None:
 
 def test_it_has_no_dollars() -> None:
     """How many trials fewer is not known in advance."""
-    assert verdict(ran(30), tuning_job(strategy="Random")) == finds(
+    assert verdict(completed(trials=30), tuning_job(strategy="Random")) == finds(
         bucket="possible", usd=None, severity="info", caution="…."
     )
 
 
 def test_a_wide_bayesian_search_is_found() -> None:
     """20 trials, 10 at a time."""
-    assert verdict(ran(20), tuning_job(max_parallel=10)) == finds(
+    assert verdict(completed(trials=20), tuning_job(max_parallel=10)) == finds(
         "Bayesian search ran 20 trials, 10 in parallel: it had only 2.0 rounds to learn from.",
         fix=[(f"{CONFIG}.ResourceLimits.MaxParallelTrainingJobs", 10, 2)],
         ways=[],
@@ -90,7 +99,9 @@ def test_a_wide_bayesian_search_is_found() -> None:
 
 def test_a_large_grid_is_found() -> None:
     """It had no limit of its own, which another strategy needs."""
-    result = verdict(ran(20), tuning_job(strategy="Grid", max_jobs=None, max_parallel=10))
+    result = verdict(
+        completed(trials=20), tuning_job(strategy="Grid", max_jobs=None, max_parallel=10)
+    )
     assert result == finds(
         "Grid search ran 20 trials and learnt from none.",
         fix=[
@@ -99,7 +110,10 @@ def test_a_large_grid_is_found() -> None:
             (f"{CONFIG}.ResourceLimits.MaxParallelTrainingJobs", 10, 2),
         ],
     )
-    assert verdict(ran(19), tuning_job(strategy="Grid", max_jobs=None, max_parallel=10)) == CLEAR
+    assert (
+        verdict(completed(trials=19), tuning_job(strategy="Grid", max_jobs=None, max_parallel=10))
+        == CLEAR
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,10 +122,13 @@ def test_a_large_grid_is_found() -> None:
 )
 def test_the_advised_tuning_job_gets_no_advice(strategy: str, trials: int, parallel: int) -> None:
     """Bayesian with at most a tenth in parallel."""
-    what = found_in(RULE, ran(trials), tuning_job(strategy=strategy, max_parallel=parallel))
-    new = {p.path.rpartition(".")[2]: p.new for p in what.fix}
+    finding = verdict(
+        completed(trials=trials), tuning_job(strategy=strategy, max_parallel=parallel)
+    )
+    assert isinstance(finding, Finding)
+    new = {p.path.rpartition(".")[2]: p.new for p in finding.found.fix}
     advised = tuning_job(
         strategy=new.get("Strategy", strategy),
         max_parallel=new.get("MaxParallelTrainingJobs", parallel),
     )
-    assert judged(RULE, ran(trials), advised) == Clear()
+    assert verdict(completed(trials=trials), advised) == CLEAR

@@ -16,11 +16,13 @@ from sageaudit.workflows.audit.judge import audit_job, run_summary
 from tests.fakes.families import earlier_run, run_fields
 from tests.fakes.jobs import HOURLY_USD, TYPES, flat, market, ran
 from tests.fakes.judging import answer, outcome
-from tests.fakes.rule_cases import CLEAR, cannot_judge, does_not_apply, even, finds
+from tests.fakes.rule_cases import CLEAR, cannot_judge, does_not_apply, even_use, finds
 
 RULE = "cheaper-type"
 T4 = ran(3600, "ml.g4dn.4xlarge", volume_gb=0)
+"""An hour on one T4, 16 vCPUs and 64 GiB at $1.505."""
 T4_HALF = ran(3600, "ml.g4dn.2xlarge", volume_gb=0)
+"""The same on 8 vCPUs and 32 GiB at $0.94. ml.g4dn.xlarge has 4 and 16 GiB at $0.736."""
 LITTLE = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 30.0, "memory": 10.0}
 WELL_USED = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 15.0, "memory": 10.0}
 
@@ -79,7 +81,7 @@ verdict = partial(answer, RULE)
 def test_a_well_used_gpu_on_too_large_a_host_is_found() -> None:
     # 15% of 16 vCPUs are 2.9 with headroom, 10% of 64 GiB 7.7: 1.505 - 0.736.
     # the second best beside it
-    assert verdict(T4, even(60, **WELL_USED)) == finds(
+    assert verdict(T4, even_use(minutes=60, **WELL_USED)) == finds(
         "ml.g4dn.xlarge is large enough for what 1 x ml.g4dn.4xlarge used over 1 h.",
         usd="0.769000",
         builder="derived",
@@ -90,32 +92,32 @@ def test_a_well_used_gpu_on_too_large_a_host_is_found() -> None:
     )
 
 
-def test_the_type_holds_all_that_was_used() -> None:
-    """At the line and just above it."""
-    # with a fifth above: 4.0 of 4 vCPUs, and 4.4, 1.09 times as long; 16 GiB of 16, and 16.1
-    result = verdict(T4, even(60, **WELL_USED | {"cpu": 20.83, "memory": 10}))
+def test_the_type_holds_all_that_was_used_and_20_percent_more() -> None:
+    # Of 4 vCPUs 4.0, and 4.4, which takes 1.09 times as long; of 16 GiB 16.0, and 16.1.
+    result = verdict(T4, even_use(minutes=60, **WELL_USED | {"cpu": 20.83, "memory": 10}))
     assert result == finds(fix=["ml.g4dn.xlarge"])
-    result = verdict(T4, even(60, **WELL_USED | {"cpu": 23, "memory": 10}))
+    result = verdict(T4, even_use(minutes=60, **WELL_USED | {"cpu": 23, "memory": 10}))
     assert result == finds(fix=["ml.g4dn.2xlarge"])
-    result = verdict(T4, even(60, **WELL_USED | {"cpu": 15, "memory": 20.83}))
+    result = verdict(T4, even_use(minutes=60, **WELL_USED | {"cpu": 15, "memory": 20.83}))
     assert result == finds(fix=["ml.g4dn.xlarge"])
-    result = verdict(T4, even(60, **WELL_USED | {"cpu": 15, "memory": 21}))
+    result = verdict(T4, even_use(minutes=60, **WELL_USED | {"cpu": 15, "memory": 21}))
     assert result == finds(fix=["ml.g4dn.2xlarge"])
 
 
-def test_a_full_instance_is_clear() -> None:
-    """95% of everything."""
-    assert verdict(T4, even(60, gpu=95, gpu_memory=95, cpu=95, memory=95)) == CLEAR
+def test_an_instance_used_to_95_percent_is_clear() -> None:
+    assert verdict(T4, even_use(minutes=60, gpu=95, gpu_memory=95, cpu=95, memory=95)) == CLEAR
 
 
 def test_what_must_shrink_and_was_not_recorded_is_unknown() -> None:
     """Every cheaper T4 has less memory."""
-    assert verdict(T4, even(60, gpu=92, gpu_memory=80, cpu=15)) == cannot_judge("not_recorded")
+    assert verdict(T4, even_use(minutes=60, gpu=92, gpu_memory=80, cpu=15)) == cannot_judge(
+        "not_recorded"
+    )
 
 
 def test_what_does_not_shrink_needs_no_metric_at_all() -> None:
     # A type with as many vCPUs, GiB and GPUs that costs less by the hour.
-    result = verdict(ran(3600, "ml.m5.2xlarge", volume_gb=0), on=M6I)
+    result = verdict(ran(3600, "ml.m5.2xlarge", volume_gb=0), market=M6I)
     assert result == finds(
         "ml.m6i.2xlarge is large enough for what 1 x ml.m5.2xlarge used.", usd="0.060000"
     )
@@ -124,7 +126,8 @@ def test_what_does_not_shrink_needs_no_metric_at_all() -> None:
 def test_the_slow_end_is_counted_and_the_range_shown() -> None:
     # Four T4 at 20% on one: 4.89 less 1.6 times 0.736, or once.
     result = verdict(
-        ran(3600, "ml.g4dn.12xlarge", volume_gb=0), even(60, gpu=20, gpu_memory=5, cpu=5, memory=5)
+        ran(3600, "ml.g4dn.12xlarge", volume_gb=0),
+        even_use(minutes=60, gpu=20, gpu_memory=5, cpu=5, memory=5),
     )
     assert result == finds(
         change=SetType("ml.g4dn.xlarge", Decimal("1.6")), best=SetType("ml.g4dn.xlarge", Decimal(1))
@@ -133,31 +136,35 @@ def test_the_slow_end_is_counted_and_the_range_shown() -> None:
 
 def test_a_type_that_is_given_stays() -> None:
     """Prepaid, or one of several."""
-    result = verdict(replace(T4, purchase=Purchase.TRAINING_PLAN), even(60, **WELL_USED))
+    result = verdict(
+        replace(T4, purchase=Purchase.TRAINING_PLAN), even_use(minutes=60, **WELL_USED)
+    )
     assert result == does_not_apply("…prepaid…")
     result = verdict(
         replace(T4, groups=(InstanceGroup("ml.g4dn.4xlarge", 1), InstanceGroup("ml.m5.large", 1))),
-        even(60, **WELL_USED),
+        even_use(minutes=60, **WELL_USED),
     )
     assert result == does_not_apply("…several types…")
 
 
 def test_without_a_region_there_is_no_price_and_no_answer() -> None:
     # The reason is a reason, not a sentence about figures.
-    result = verdict(replace(T4, region=None), even(60, **WELL_USED))
+    result = verdict(replace(T4, region=None), even_use(minutes=60, **WELL_USED))
     assert result == cannot_judge("not_replayable: the region is not known, and so is no price")
 
 
 def test_what_the_familys_runs_took_on_a_type_replaces_the_assumption() -> None:
     # 1.505 - 1.5 x 0.736 is less than the 2xlarge saves (0.565); 1.505 - 1.3 x 0.7357 is 0.54859.
     result = verdict(
-        T4, even(60, **WELL_USED), earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 5400, "1.104"))
+        T4,
+        even_use(minutes=60, **WELL_USED),
+        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 5400, "1.104")),
     )
     assert result == finds(fix=["ml.g4dn.2xlarge"])
     result = verdict(
         T4,
-        even(60, **WELL_USED),
-        on=market(hourly_usd={"ml.g4dn.4xlarge": "1.505", "ml.g4dn.xlarge": "0.7357"}),
+        even_use(minutes=60, **WELL_USED),
+        market=market(hourly_usd={"ml.g4dn.4xlarge": "1.505", "ml.g4dn.xlarge": "0.7357"}),
         earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 4680, "0.9564")),
     )
     assert result == finds(
@@ -170,7 +177,9 @@ def test_what_the_familys_runs_took_on_a_type_replaces_the_assumption() -> None:
 def test_a_type_on_which_the_runs_were_faster_is_counted_as_no_faster() -> None:
     """The data may have been less."""
     result = verdict(
-        T4, even(60, **WELL_USED), earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 1800, "0.368"))
+        T4,
+        even_use(minutes=60, **WELL_USED),
+        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 1800, "0.368")),
     )
     assert result == finds(
         usd="0.769000",
@@ -183,7 +192,7 @@ def test_a_type_that_is_dearer_by_the_hour_and_was_cheaper_by_the_run_is_worth_a
     # a third of the time at twice the price: 0.94 - 1.505 / 3
     result = verdict(
         T4_HALF,
-        even(60, **FULL_HALF),
+        even_use(minutes=60, **FULL_HALF),
         earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 1200, "0.5017")),
     )
     assert result == finds(
@@ -199,9 +208,9 @@ def test_a_type_that_is_dearer_by_the_hour_and_was_cheaper_by_the_run_is_worth_a
 def test_so_is_the_way_back_to_an_old_generation_where_the_runs_fit_and_cost_less() -> None:
     result = verdict(
         T4_HALF,
-        even(60, **FULL_HALF),
+        even_use(minutes=60, **FULL_HALF),
         earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 1200, "0.5017")),
-        on=replace(
+        market=replace(
             market(),
             types={**TYPES, "ml.g4dn.4xlarge": replace(TYPES["ml.g4dn.4xlarge"], legacy=True)},
         ),
@@ -213,9 +222,9 @@ def test_it_is_said_beside_a_certain_saving() -> None:
     """0.46 less 0.92 / 3, and less 0.40."""
     result = verdict(
         ran(3600, "ml.m5.2xlarge", volume_gb=0),
-        even(60, cpu=50, memory=50),
+        even_use(minutes=60, cpu=50, memory=50),
         earlier=tried(("ml.m5.2xlarge", 3600, "0.46"), ("ml.m5.4xlarge", 1200, "0.3067")),
-        on=M6I,
+        market=M6I,
     )
     assert result == finds(
         fix=["ml.m6i.2xlarge"],
@@ -230,7 +239,7 @@ def test_too_few_runs_or_unlike_ones_are_no_measure() -> None:
     """Two; on spot; on two hosts; of another kind."""
     result = verdict(
         T4,
-        even(60, **WELL_USED),
+        even_use(minutes=60, **WELL_USED),
         earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 7000, "1.431"), count=2),
     )
     assert result == finds(fix=["ml.g4dn.xlarge"])
@@ -242,7 +251,7 @@ def test_too_few_runs_or_unlike_ones_are_no_measure() -> None:
     ):
         result = verdict(
             T4,
-            even(60, **WELL_USED),
+            even_use(minutes=60, **WELL_USED),
             earlier=[*tried(ON_TODAYS), *tried(("ml.g4dn.xlarge", 7000, "1.431"), **unlike)],
         )
         assert result == finds(fix=["ml.g4dn.xlarge"])
@@ -251,7 +260,7 @@ def test_too_few_runs_or_unlike_ones_are_no_measure() -> None:
 def test_runs_of_the_same_settings_go_first_where_they_are_enough_on_both_types() -> None:
     result = verdict(
         replace(T4, fingerprint="same"),
-        even(60, **WELL_USED),
+        even_use(minutes=60, **WELL_USED),
         earlier=[
             *tried(ON_TODAYS, ("ml.g4dn.xlarge", 3960, "0.8096"), fingerprint="same"),
             *tried(("ml.g4dn.xlarge", 7000, "1.431"), fingerprint="other"),
@@ -264,23 +273,23 @@ def test_the_type_that_the_family_was_advised_is_kept_while_it_saves_nearly_as_m
     # 1.505 less 0.805 is 91% of 1.505 less 0.736, and less 0.815 is 89.7%.
     result = verdict(
         T4,
-        even(60, **WELL_USED),
+        even_use(minutes=60, **WELL_USED),
         earlier=ADVISED,
-        on=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.805"}),
+        market=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.805"}),
     )
     assert result == finds(fix=["ml.g4dn.2xlarge"], usd="0.700000", ways=[["ml.g4dn.xlarge"]])
     result = verdict(
         T4,
-        even(60, **WELL_USED),
+        even_use(minutes=60, **WELL_USED),
         earlier=ADVISED,
-        on=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.815"}),
+        market=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.815"}),
     )
     assert result == finds(fix=["ml.g4dn.xlarge"])
     result = verdict(
         T4,
-        even(60, **WELL_USED),
+        even_use(minutes=60, **WELL_USED),
         earlier=tried(("ml.g4dn.2xlarge", 3600, "0.9"), count=1, advised_type="ml.g4dn.2xlarge"),
-        on=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.805"}),
+        market=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.805"}),
     )
     assert result == finds(fix=["ml.g4dn.xlarge"])
 
@@ -289,23 +298,25 @@ def test_after_a_step_to_a_smaller_type_that_cost_more_no_smaller_one_is_advised
     """But the larger one is."""
     result = verdict(
         T4_HALF,
-        even(60, **LITTLE),
+        even_use(minutes=60, **LITTLE),
         earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 3600, "1.505")),
     )
     assert result == finds(fix=["ml.g4dn.xlarge"])
     result = verdict(
         T4_HALF,
-        even(60, **LITTLE),
+        even_use(minutes=60, **LITTLE),
         earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 1800, "0.7525")),
     )
     assert result == finds(fix=["ml.g4dn.4xlarge"], bucket="possible")
     # the very first run there, after three on the larger type, and after two
     result = verdict(
-        T4_HALF, even(60, **LITTLE), earlier=tried(("ml.g4dn.4xlarge", 1800, "0.7525"))
+        T4_HALF, even_use(minutes=60, **LITTLE), earlier=tried(("ml.g4dn.4xlarge", 1800, "0.7525"))
     )
     assert result == CLEAR
     result = verdict(
-        T4_HALF, even(60, **LITTLE), earlier=tried(("ml.g4dn.4xlarge", 1800, "0.7525"), count=2)
+        T4_HALF,
+        even_use(minutes=60, **LITTLE),
+        earlier=tried(("ml.g4dn.4xlarge", 1800, "0.7525"), count=2),
     )
     assert result == finds(fix=["ml.g4dn.xlarge"])
 
@@ -314,26 +325,31 @@ def test_such_a_step_is_known_for_as_long_as_the_family_has_runs() -> None:
     """Such a step is known for as long as the family has runs, and until they say otherwise."""
     # The runs of the step are long gone: a run of today's family kept it, and so no run is moved to
     # that type or a smaller one. Nor for runs of another count, or where it is shown to pay by now.
-    assert verdict(T4_HALF, even(60, **LITTLE), earlier=tried(HALF, dearer_steps=(STEP,))) == CLEAR
+    assert (
+        verdict(T4_HALF, even_use(minutes=60, **LITTLE), earlier=tried(HALF, dearer_steps=(STEP,)))
+        == CLEAR
+    )
     result = verdict(
-        T4_HALF, even(60, **LITTLE), earlier=[*tried(HALF), *tried(HALF, dearer_steps=(STEP,))]
+        T4_HALF,
+        even_use(minutes=60, **LITTLE),
+        earlier=[*tried(HALF), *tried(HALF, dearer_steps=(STEP,))],
     )
     assert result == finds(fix=["ml.g4dn.xlarge"])
     result = verdict(
         T4_HALF,
-        even(60, **LITTLE),
+        even_use(minutes=60, **LITTLE),
         earlier=tried(HALF, dearer_steps=(replace(STEP, instance_count=2),)),
     )
     assert result == finds(fix=["ml.g4dn.xlarge"])
     result = verdict(
         T4_HALF,
-        even(60, **LITTLE),
+        even_use(minutes=60, **LITTLE),
         earlier=tried(HALF, ("ml.g4dn.xlarge", 3600, "0.736"), dearer_steps=(STEP,)),
     )
     assert result == finds(fix=["ml.g4dn.xlarge"])
     result = verdict(
         T4_HALF,
-        even(60, **LITTLE),
+        even_use(minutes=60, **LITTLE),
         earlier=tried(HALF, ("ml.g4dn.xlarge", 7200, "1.472"), dearer_steps=(STEP,)),
     )
     assert result == CLEAR
@@ -360,7 +376,7 @@ def test_an_old_type_with_a_newer_one_is_left_to_old_generation() -> None:
     """One story, told once."""
     kinds = {**TYPES, "ml.g4dn.4xlarge": replace(TYPES["ml.g4dn.4xlarge"], legacy=True)}
     on = replace(market(), types=kinds)
-    answer = outcome(RULE, T4, flat(T4, 60, hosts=1, **WELL_USED), on=on)
+    answer = outcome(RULE, T4, flat(T4, 60, hosts=1, **WELL_USED), market=on)
     assert "old-generation" in str(answer)
 
 

@@ -4,11 +4,19 @@ from typing import Any
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
-from tests.fakes.jobs import FixedPrices, even_use, ran, series, usage
-from tests.fakes.judging import answer, found, together
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later
+from tests.fakes.jobs import FixedPrices, by_point, even, ran
+from tests.fakes.judging import answer, savings_of
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    cannot_judge,
+    does_not_apply,
+    finds,
+    given_job,
+    one_host,
+)
 
 RULE = "gpu-too-big"
 USD = {
@@ -20,12 +28,13 @@ USD = {
     "ml.g5.4xlarge": "2.03",
     "ml.g5.12xlarge": "7.09",
 }
-QUIET = {"gpu": 10, "gpu_memory": 30, "cpu": 30, "memory": 20}
+LITTLE = {"gpu": 10, "gpu_memory": 30, "cpu": 30, "memory": 20}
+"""Percent of all that there is, unless a test says otherwise."""
 
 
-def on(*without: str) -> Market:
+def market_without(*names: str) -> Market:
     """The catalogue at the rates above, less some types."""
-    rates = {name: rate for name, rate in USD.items() if name not in without}
+    rates = {name: rate for name, rate in USD.items() if name not in names}
     return Market(packaged.types(), FixedPrices(hourly_usd=rates))
 
 
@@ -34,28 +43,19 @@ def hours(instance: str = "ml.p3.2xlarge", instances: int = 1, **changes: Any) -
     return ran(7200, instance, instances, volume_gb=0, **changes)
 
 
-@later
+@given_job
 def used(run: Job, minutes: int = 120, **percent: float) -> Measurements:
     """Even use over so many minutes, in percent of all there is."""
     hosts = run.instance_count or 1
-    return even_use(run, (minutes, 60), hosts, QUIET | percent, packaged.types())
+    return by_point(run, hosts, even(minutes, LITTLE | percent), types=packaged.types())
 
 
-@later
-def hourly(run: Job) -> Measurements:
-    """Ten points of an hour."""
-    of = ((Metric.CPU, 240), (Metric.MEMORY, 20), (Metric.GPU, 10), (Metric.GPU_MEMORY, 30))
-    raw = (series(metric, [value] * 10, period_s=3600) for metric, value in of)
-    return usage(run, *raw, types=packaged.types())
+verdict = partial(answer, RULE, market=market_without())
 
 
-verdict = partial(answer, RULE, on=on())
-
-
-def test_a_small_run_on_a_v100_fits_an_a10g() -> None:
-    """1.6 times as long at most: at 10% busy 1.06 times."""
-    # 2 h x 3.825 - 2 h x 1.515 x 1.06, and 2 h x (3.825 - 1.515)
-    assert verdict(hours(), used(), on=on("ml.g4dn.2xlarge")) == finds(
+def test_a_v100_at_10_percent_fits_an_a10g_that_takes_1_06_times_as_long_at_most() -> None:
+    # 1.6 times as long if busy: 2 h x $3.825 - 2 h x $1.515 x 1.06, and 2 h x ($3.825 - $1.515).
+    assert verdict(hours(), used(), market=market_without("ml.g4dn.2xlarge")) == finds(
         "2 h on 1 x ml.p3.2xlarge used 10% of the GPU and 4.8 GiB of its memory: "
         "ml.g5.2xlarge has enough.",
         usd="4.438200",
@@ -76,19 +76,17 @@ def test_of_several_gpus_the_memory_is_that_of_all_of_them_together() -> None:
     )
 
 
-def test_twenty_percent_is_little_and_more_is_not() -> None:
-    """Of all GPUs, on average."""
+def test_a_mean_of_20_percent_of_all_gpus_is_little_and_of_20_1_percent_is_not() -> None:
     assert verdict(hours(), used(gpu=20)) == FOUND
     assert verdict(hours(), used(gpu=20.1)) == CLEAR
 
 
-def test_ten_gib_of_gpu_memory_are_little_and_more_is_not() -> None:
-    """62.5% of 16 GiB are 10."""
+def test_62_5_percent_of_16_gib_of_gpu_memory_are_10_and_little_and_more_is_not() -> None:
     assert verdict(hours(), used(gpu_memory=62.5)) == FOUND
     assert verdict(hours(), used(gpu_memory=62.6)) == CLEAR
 
 
-def test_twelve_cores_a_gpu_are_few_and_more_is_not() -> None:
+def test_12_busy_cores_a_gpu_are_few_and_12_2_are_not() -> None:
     # 75% and 76% of the 16 vCPUs of a p5.4xlarge; 12 with headroom fit on g5.4xlarge.
     assert verdict(hours("ml.p5.4xlarge"), used(gpu=5, cpu=75, gpu_memory=10, memory=10)) == FOUND
     assert verdict(hours("ml.p5.4xlarge"), used(gpu=5, cpu=76, gpu_memory=10, memory=10)) == CLEAR
@@ -102,42 +100,17 @@ def test_a_g_type_on_which_it_may_take_more_than_twice_as_long_is_none() -> None
 
 def test_several_gpus_on_nvlink_are_not_moved_to_pcie() -> None:
     """Nor several instances to another GPU."""
-    assert verdict(hours("ml.p3.8xlarge"), used(), on=on("ml.p3.2xlarge")) == CLEAR
+    assert verdict(hours("ml.p3.8xlarge"), used(), market=market_without("ml.p3.2xlarge")) == CLEAR
     assert verdict(hours("ml.p3.2xlarge", 2), used()) == CLEAR
 
 
 def test_a_smaller_type_with_the_same_gpu_is_left_to_another_rule() -> None:
     # 4 x 5% fit one V100, in a p3.2xlarge at $2: cheaper than any g type here.
-    result = verdict(
-        hours("ml.p3.8xlarge"),
-        used(gpu=5, gpu_memory=5, cpu=5, memory=5),
-        on=Market(
-            packaged.types(),
-            FixedPrices(
-                hourly_usd={
-                    "ml.p3.8xlarge": "14.688",
-                    "ml.p3.2xlarge": "2",
-                    "ml.g5.8xlarge": "3.06",
-                }
-            ),
-        ),
-    )
-    assert result == CLEAR
-    result = answer(
-        "gpu-underused",
-        hours("ml.p3.8xlarge"),
-        used(gpu=5, gpu_memory=5, cpu=5, memory=5),
-        on=Market(
-            packaged.types(),
-            FixedPrices(
-                hourly_usd={
-                    "ml.p3.8xlarge": "14.688",
-                    "ml.p3.2xlarge": "2",
-                    "ml.g5.8xlarge": "3.06",
-                }
-            ),
-        ),
-    )
+    rates = {"ml.p3.8xlarge": "14.688", "ml.p3.2xlarge": "2", "ml.g5.8xlarge": "3.06"}
+    market = Market(packaged.types(), FixedPrices(hourly_usd=rates))
+    use = used(gpu=5, gpu_memory=5, cpu=5, memory=5)
+    assert verdict(hours("ml.p3.8xlarge"), use, market=market) == CLEAR
+    result = answer("gpu-underused", hours("ml.p3.8xlarge"), use, market=market)
     assert result == finds(fix=["ml.p3.2xlarge"])
 
 
@@ -167,10 +140,19 @@ def test_without_a_region_nothing_is_replayed() -> None:
 
 def test_points_that_hide_peaks_make_it_unknown() -> None:
     # An hour each, as after 63 days: 61 GiB of memory may all be needed, and not only 32.
-    result = verdict(ran(36_000, "ml.p3.2xlarge", volume_gb=0), hourly(), on=on("ml.g5.4xlarge"))
-    assert result == cannot_judge("not_recorded")
-    result = verdict(ran(36_000, "ml.p3.2xlarge", volume_gb=0), hourly())
-    assert result == finds(fix=["ml.g5.4xlarge"])
+    hourly = one_host(
+        cores=[2.4] * 10,
+        memory=[20] * 10,
+        gpu=[10] * 10,
+        gpu_memory=[30] * 10,
+        period_s=3600,
+        types=packaged.types(),
+    )
+    ten_hours = ran(36_000, "ml.p3.2xlarge", volume_gb=0)
+    assert verdict(ten_hours, hourly, market=market_without("ml.g5.4xlarge")) == cannot_judge(
+        "not_recorded"
+    )
+    assert verdict(ten_hours, hourly) == finds(fix=["ml.g5.4xlarge"])
 
 
 def test_the_advised_type_gets_no_advice_back() -> None:
@@ -196,17 +178,15 @@ def test_bf16_and_flash_attention_stay_off_old_gpus() -> None:
             hourly_usd={"ml.p5.4xlarge": "7.91", "ml.g4dn.4xlarge": "0.5", "ml.g5.4xlarge": "2"}
         ),
     )
-    plain = found(RULE, run, used(**little), on=market)
-    assert [fix.new for fix in plain.fix] == ["ml.g4dn.4xlarge"]
+    assert verdict(run, used(**little), market=market) == finds(fix=["ml.g4dn.4xlarge"])
     for hints in (Hints(flash_attention=True), Hints(mixed_precision=True)):
         signed = hours("ml.p5.4xlarge", hints=hints)
-        what = found(RULE, signed, used(**little), on=market)
-        assert [fix.new for fix in what.fix] == ["ml.g5.4xlarge"]
+        assert verdict(signed, used(**little), market=market) == finds(fix=["ml.g5.4xlarge"])
 
 
 def test_it_tells_the_story_of_gpu_underused() -> None:
     """Both are found; only this one has dollars."""
-    savings = together((RULE, "gpu-underused"), hours(), used(), on=on())
+    savings = savings_of((RULE, "gpu-underused"), hours(), used(), market=market_without())
     by_name = {finding.rule.name: finding for finding in savings.findings}
     assert by_name["gpu-underused"].subsumed_by == RULE
     assert savings.avoidable_usd == by_name[RULE].saving_usd

@@ -1,7 +1,7 @@
 from functools import partial
 
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.planned import SKLEARN, XGBOOST, asked
+from tests.fakes.planned import SKLEARN, XGBOOST, request_answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 
 RULE = "image-refuses-type"
@@ -9,7 +9,7 @@ IMAGE, TYPE = "AlgorithmSpecification.TrainingImage", "ResourceConfig.InstanceTy
 GPU = {TYPE: "ml.g5.2xlarge"}
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
 def test_an_image_for_cpus_uses_no_gpu() -> None:

@@ -9,12 +9,21 @@ from sageaudit.domain.bill.finding import Clear
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
-from tests.fakes.jobs import START, FixedPrices, even_use, ran, series, usage
-from tests.fakes.judging import answer, found, outcome
+from tests.fakes.jobs import START, FixedPrices, by_point, even, ran
+from tests.fakes.judging import answer, expect_found, outcome
 from tests.fakes.packaged_prices import packaged_market
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds, later, lines
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    cannot_judge,
+    does_not_apply,
+    finds,
+    given_job,
+    measured,
+    one_host,
+)
 
 RULE = "old-generation"
 USD = {
@@ -36,7 +45,7 @@ USD = {
 }
 
 
-def on(**changed: str) -> Market:
+def market_with(**changed: str) -> Market:
     """The catalogue at the rates above; keywords, such as `m5_xlarge`, change one."""
     rates = USD | {f"ml.{name.replace('_', '.')}": usd for name, usd in changed.items()}
     return Market(packaged.types(), FixedPrices(hourly_usd=rates))
@@ -47,14 +56,20 @@ def hour(instance: str, instances: int = 1, **changes: Any) -> Job:
     return ran(3600, instance, instances, volume_gb=0, **changes)
 
 
-@later
+def market_without(*names: str) -> Market:
+    """The same without the rates of these types."""
+    rates = {name: usd for name, usd in USD.items() if name not in names}
+    return Market(packaged.types(), FixedPrices(hourly_usd=rates))
+
+
+@given_job
 def used(run: Job, gpu: float = 40, memory: float = 20) -> Measurements:
     """Even use, in percent of all there is; CPU and GPU memory at a quarter."""
     of = {"cpu": 25, "memory": memory, "gpu": gpu, "gpu_memory": 25}
-    return even_use(run, (60, 60), run.instance_count or 1, of, packaged.types())
+    return by_point(run, run.instance_count or 1, even(60, of), types=packaged.types())
 
 
-verdict = partial(answer, RULE, on=on())
+verdict = partial(answer, RULE, market=market_with())
 
 
 def test_a_cpu_type_is_moved_to_its_successor() -> None:
@@ -91,33 +106,9 @@ def test_a_smaller_successor_is_passed_over() -> None:
 
 def test_without_both_prices_there_is_no_figure() -> None:
     """Neither today's nor the successor's may be guessed."""
-    result = verdict(
-        hour("ml.m4.xlarge"),
-        on=Market(
-            packaged.types(),
-            FixedPrices(
-                hourly_usd={
-                    name: rate
-                    for name, rate in USD.items()
-                    if name not in {"ml.m4.xlarge", "ml.m7i.xlarge"}
-                }
-            ),
-        ),
-    )
+    result = verdict(hour("ml.m4.xlarge"), market=market_without("ml.m4.xlarge", "ml.m7i.xlarge"))
     assert result == finds(usd=None, caution="…no price of ml.m4.xlarge is known…")
-    result = verdict(
-        hour("ml.m4.xlarge"),
-        on=Market(
-            packaged.types(),
-            FixedPrices(
-                hourly_usd={
-                    name: rate
-                    for name, rate in USD.items()
-                    if name not in {"ml.m5.xlarge", "ml.m7i.xlarge"}
-                }
-            ),
-        ),
-    )
+    result = verdict(hour("ml.m4.xlarge"), market=market_without("ml.m5.xlarge", "ml.m7i.xlarge"))
     assert result == finds(usd=None, caution="…no type with a known price is cheaper…")
 
 
@@ -156,7 +147,7 @@ def test_several_gpu_instances_that_may_exchange_data_stay_where_they_are() -> N
 
 def test_what_a_gpu_run_used_must_be_known() -> None:
     # Without metrics no type is advised; the cheaper one is mentioned.
-    result = verdict(hour("ml.p3.2xlarge"), lines(types=packaged.types()))
+    result = verdict(hour("ml.p3.2xlarge"), measured(types=packaged.types()))
     assert result == finds(
         fix=[],
         builder="advice",
@@ -228,8 +219,10 @@ def test_signs_of_16_bits_on_a_v100_are_no_veto() -> None:
 
 
 def test_a_cheaper_successor_is_taken_and_one_at_the_same_price_is_not_it_is_named() -> None:
-    assert verdict(hour("ml.m4.xlarge"), on=on(m5_xlarge="0.239")) == finds(fix=["ml.m5.xlarge"])
-    result = verdict(hour("ml.m4.xlarge"), on=on(m5_xlarge="0.24"))
+    assert verdict(hour("ml.m4.xlarge"), market=market_with(m5_xlarge="0.239")) == finds(
+        fix=["ml.m5.xlarge"]
+    )
+    result = verdict(hour("ml.m4.xlarge"), market=market_with(m5_xlarge="0.24"))
     assert result == finds(
         "It ran on 1 x ml.m4.xlarge, an old generation.",
         fix=[],
@@ -245,9 +238,9 @@ def test_every_advised_type_is_clear_itself() -> None:
     """At the packaged prices, on every legacy CPU type."""
     legacy = [kind for kind in packaged.types().values() if kind.legacy and not kind.gpus]
     for kind in legacy:
-        what = found(RULE, hour(kind.name), on=packaged_market())
+        what = expect_found(RULE, hour(kind.name), market=packaged_market())
         for fix in what.fix:
-            assert outcome(RULE, hour(str(fix.new)), on=packaged_market()) == Clear()
+            assert outcome(RULE, hour(str(fix.new)), market=packaged_market()) == Clear()
     assert len(legacy) == 9
 
 
@@ -264,19 +257,18 @@ def test_a_successor_that_the_job_cannot_use_is_passed_over(other: dict[str, Any
     if other is not None:
         kinds["ml.odd.xlarge"] = replace(good, name="ml.odd.xlarge", **other)
     cheap = Market(kinds, FixedPrices(hourly_usd={**USD, "ml.odd.xlarge": "0.1"}))
-    finding = found(RULE, hour("ml.m4.xlarge"), on=cheap)
-    assert [fix.new for fix in finding.fix] == ["ml.m5.xlarge"]
+    assert verdict(hour("ml.m4.xlarge"), market=cheap) == finds(fix=["ml.m5.xlarge"])
 
 
 def test_a_run_too_short_to_size_says_what_its_gpu_did() -> None:
     """Eight minutes of a GPU at 2%: the move that holds in any case is counted, and no more."""
-    run = ran(480, "ml.p3.2xlarge", 1, volume_gb=0)
-    raw = [series(Metric.GPU, [2] * 8), series(Metric.CPU, [200] * 8)]
-    short = usage(run, *raw, types=packaged.types())
-    what = found(RULE, run, short, on=on(g5_4xlarge="2.03"))
-    assert [fix.new for fix in what.fix] == ["ml.g5.4xlarge"]
-    caution = what.caution or ""
-    assert "how busy it was is not known, so it is counted as always busy" in caution
-    assert caution.endswith(
-        "active minutes the GPU averaged 2%: too few of them to choose a smaller type by."
+    result = verdict(
+        ran(480, "ml.p3.2xlarge", volume_gb=0),
+        one_host(gpu=[2] * 8, cores=[2.0] * 8, types=packaged.types()),
+        market=market_with(g5_4xlarge="2.03"),
+    )
+    assert result == finds(
+        fix=["ml.g5.4xlarge"],
+        caution="…how busy it was is not known, so it is counted as always busy…active minutes "
+        "the GPU averaged 2%: too few of them to choose a smaller type by.",
     )

@@ -1,6 +1,6 @@
 from functools import partial
 
-from tests.fakes.planned import KMEANS, XGBOOST, asked
+from tests.fakes.planned import KMEANS, XGBOOST, request_answer
 from tests.fakes.rule_cases import CLEAR, FOUND, finds
 
 RULE = "one-gpu-of-several"
@@ -8,7 +8,7 @@ IMAGE, TYPE = "AlgorithmSpecification.TrainingImage", "ResourceConfig.InstanceTy
 FOUR = {TYPE: "ml.g4dn.12xlarge", IMAGE: XGBOOST}
 
 
-verdict = partial(asked, RULE)
+verdict = partial(request_answer, RULE)
 
 
 def test_xgboost_without_dask_uses_one_gpu() -> None:

@@ -15,7 +15,7 @@ from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job, run_summary
 from tests.fakes.families import earlier_run, run_fields
-from tests.fakes.jobs import even_use, ran
+from tests.fakes.jobs import by_point, even, ran
 
 SMALL, LARGE = "ml.g4dn.xlarge", "ml.g5.xlarge"
 TODAY = "ml.p3.2xlarge"
@@ -31,7 +31,7 @@ def audited(percent: float, on: str, earlier: Sequence[AuditSummary]) -> Audit:
     use = {"gpu": percent, "gpu_memory": 20.0, "cpu": 8.0, "memory": 8.0}
     if not market.types[on].gpus:
         use = {"cpu": percent, "memory": 8.0}
-    of: Measurements = even_use(run, (60, 60), 1, use, market.types)
+    of: Measurements = by_point(run, 1, even(60, use), types=market.types)
     now, ruleset = run.ended_at + timedelta(days=1), catalogue.ruleset()
     return audit_job(run, of, market, Policy(), ruleset, now=now, earlier=tuple(earlier))
 

@@ -11,6 +11,7 @@ from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, f
 
 RULE = "trainium-candidate"
 REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
+OWN_REGISTRY = f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com"
 USD = {
     "ml.g5.2xlarge": "1.515",
     "ml.g5.12xlarge": "7.09",
@@ -22,7 +23,7 @@ NEURON = f"{REGISTRY}/pytorch-training-neuronx:<tag>"
 MARKET = Market(packaged.types(), FixedPrices(hourly_usd=USD))
 
 
-def long(seconds: int = 21_600, instance: str = "ml.g5.12xlarge", **changes: Any) -> Job:
+def deep_learning(seconds: int = 21_600, instance: str = "ml.g5.12xlarge", **changes: Any) -> Job:
     """Six hours of PyTorch in AWS's own container."""
     plain: dict[str, Any] = {"hints": Hints(deep_learning=True)}
     return ran(seconds, instance, **plain | changes)
@@ -31,9 +32,9 @@ def long(seconds: int = 21_600, instance: str = "ml.g5.12xlarge", **changes: Any
 verdict = partial(answer, RULE)
 
 
-def test_a_long_run_is_worth_a_trial() -> None:
-    """24.73 / 7.09 = 3.49; both parameters change together."""
-    assert verdict(long(), on=MARKET) == finds(
+def test_6_hours_are_worth_a_trial_on_a_type_at_3_49_times_the_rate() -> None:
+    """$24.73 / $7.09 = 3.49; both parameters change together."""
+    assert verdict(deep_learning(), market=MARKET) == finds(
         "6 h of deep learning on 1 x ml.g5.12xlarge: worth a trial on ml.trn1.32xlarge, "
         "which costs less if it is over 3.49 times as fast.",
         fix=[
@@ -49,52 +50,49 @@ def test_a_long_run_is_worth_a_trial() -> None:
 
 def test_it_has_no_dollars() -> None:
     """A trial, in no sum."""
-    assert verdict(long(), on=MARKET) == finds(
+    assert verdict(deep_learning(), market=MARKET) == finds(
         usd=None, span=None, builder="possible", caution="How fast …"
     )
 
 
-def test_exactly_four_hours_are_long() -> None:
-    """One second less is not."""
-    assert verdict(long(14_400), on=MARKET) == FOUND
-    assert verdict(long(14_399), on=MARKET) == CLEAR
+def test_4_hours_are_long_and_one_second_less_is_not() -> None:
+    assert verdict(deep_learning(seconds=14_400), market=MARKET) == FOUND
+    assert verdict(deep_learning(seconds=14_399), market=MARKET) == CLEAR
 
 
 def test_one_gpu_goes_to_one_chip() -> None:
     """Several go to the sixteen that belong together."""
-    assert verdict(long(instance="ml.g5.2xlarge"), on=MARKET) == finds(
+    assert verdict(deep_learning(instance="ml.g5.2xlarge"), market=MARKET) == finds(
         fix=["ml.trn1.2xlarge", NEURON]
     )
-    result = verdict(long(instance="ml.g5.12xlarge"), on=MARKET)
+    result = verdict(deep_learning(instance="ml.g5.12xlarge"), market=MARKET)
     assert result == finds(fix=["ml.trn1.32xlarge", NEURON])
-    result = verdict(long(instance="ml.p4d.24xlarge"), on=MARKET)
+    result = verdict(deep_learning(instance="ml.p4d.24xlarge"), market=MARKET)
     assert result == finds(fix=["ml.trn1.32xlarge", NEURON])
 
 
 def test_where_trainium_is_no_way_it_says_nothing() -> None:
-    result = verdict(long(groups=(InstanceGroup("ml.g6.12xlarge", 1),)))
-    assert result == does_not_apply("…g5 and p4…")
-    result = verdict(long(groups=(InstanceGroup("ml.trn1.32xlarge", 1),)))
-    assert result == does_not_apply("…g5 and p4…")
-    result = verdict(long(groups=(InstanceGroup("ml.g5.12xlarge", 1),) * 2))
-    assert result == does_not_apply("…g5 and p4…")
-    assert verdict(long(groups=())) == does_not_apply("…g5 and p4…")
-    assert verdict(long(purchase=Purchase.TRAINING_PLAN)) == does_not_apply("…prepaid…")
-    assert verdict(long(status="Failed")) == does_not_apply("…complete…")
-    assert verdict(long(hints=Hints())) == does_not_apply("…container…")
-    result = verdict(long(image=f"{REGISTRY}/tensorflow-training:2.0"))
-    assert result == does_not_apply("…container…")
-    result = verdict(long(image=f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0"))
-    assert result == does_not_apply("…container…")
-    assert verdict(long(image=None)) == does_not_apply("…container…")
-    assert verdict(long(kind=JobKind.PROCESSING)) == does_not_apply("…processing…")
+    for changes, reason in (
+        ({"groups": (InstanceGroup("ml.g6.12xlarge", 1),)}, "…g5 and p4…"),
+        ({"groups": (InstanceGroup("ml.trn1.32xlarge", 1),)}, "…g5 and p4…"),
+        ({"groups": (InstanceGroup("ml.g5.12xlarge", 1),) * 2}, "…g5 and p4…"),
+        ({"groups": ()}, "…g5 and p4…"),
+        ({"purchase": Purchase.TRAINING_PLAN}, "…prepaid…"),
+        ({"status": "Failed"}, "…complete…"),
+        ({"hints": Hints()}, "…container…"),
+        ({"image": f"{REGISTRY}/tensorflow-training:2.0"}, "…container…"),
+        ({"image": f"{OWN_REGISTRY}/pytorch-training:2.0"}, "…container…"),
+        ({"image": None}, "…container…"),
+        ({"kind": JobKind.PROCESSING}, "…processing…"),
+    ):
+        assert verdict(deep_learning(**changes)) == does_not_apply(reason)
 
 
 def test_without_a_price_it_does_not_know() -> None:
     """Trainium is not sold in every region."""
     result = verdict(
-        long(),
-        on=Market(
+        deep_learning(),
+        market=Market(
             packaged.types(),
             FixedPrices(hourly_usd={name: usd for name, usd in USD.items() if "trn1" not in name}),
         ),
@@ -104,15 +102,17 @@ def test_without_a_price_it_does_not_know() -> None:
 
 def test_without_times_or_type_it_does_not_know() -> None:
     # A completed job whose answer has no times, a type of tomorrow.
-    result = verdict(long(started_at=None, ended_at=None, training_s=None), on=MARKET)
+    result = verdict(deep_learning(started_at=None, ended_at=None, training_s=None), market=MARKET)
     assert result == cannot_judge("times_missing")
-    result = verdict(long(groups=(InstanceGroup("ml.g5.96xlarge", 1),)), on=MARKET)
+    result = verdict(deep_learning(groups=(InstanceGroup("ml.g5.96xlarge", 1),)), market=MARKET)
     assert result == cannot_judge("type_unknown")
 
 
 def test_hugging_face_has_its_own_container() -> None:
     """Of the same name, for Neuron."""
-    result = verdict(long(image=f"{REGISTRY}/huggingface-pytorch-training:2.1"), on=MARKET)
+    result = verdict(
+        deep_learning(image=f"{REGISTRY}/huggingface-pytorch-training:2.1"), market=MARKET
+    )
     assert result == finds(
         fix=["ml.trn1.32xlarge", f"{REGISTRY}/huggingface-pytorch-training-neuronx:<tag>"]
     )

@@ -1,23 +1,20 @@
 from functools import partial
 
-from sageaudit.domain.bill.finding import Found
 from sageaudit.domain.job.job import InstanceGroup
-from sageaudit.domain.usage.measurements import Metric
-from tests.fakes.jobs import flat, ran, series
-from tests.fakes.judging import answer, outcome
-from tests.fakes.rule_cases import CLEAR, does_not_apply, even, finds, lines
+from tests.fakes.jobs import ran
+from tests.fakes.judging import answer
+from tests.fakes.rule_cases import CLEAR, does_not_apply, even_use, finds, hosts, one_host
 
 RULE = "cpu-underused"
-BIG = ran(3600, "ml.m5.4xlarge")
-
+SIXTEEN_VCPUS = ran(3600, "ml.m5.4xlarge")
+"""An hour on 16 vCPUs and 64 GiB at $0.92. ml.m5.large has 2 and 8 GiB at $0.115."""
 
 verdict = partial(answer, RULE)
 
 
-def test_a_little_used_instance_is_found() -> None:
-    # 10 % of 16 vCPU and 64 GiB need 1.9 vCPU and 7.7 GiB: ml.m5.large holds them.
-    # the volume costs the same: 0.92 - 0.115
-    assert verdict(BIG, even(60, cpu=10, memory=10)) == finds(
+def test_10_percent_of_16_vcpus_and_64_gib_fit_an_eighth_of_the_instance() -> None:
+    # With 20% more they need 1.9 vCPUs and 7.7 GiB. The volume costs the same: $0.92 - $0.115.
+    assert verdict(SIXTEEN_VCPUS, even_use(minutes=60, cpu=10, memory=10)) == finds(
         usd="0.805000",
         builder="derived",
         fix=[("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.m5.large")],
@@ -25,62 +22,61 @@ def test_a_little_used_instance_is_found() -> None:
     )
 
 
-def test_the_cheapest_type_that_holds_both_is_advised() -> None:
-    """Peaks plus 20 % of vCPU and memory."""
-    # They need 7.7 vCPU, 30.6 GiB, 3.8 vCPU, and 3.1 vCPU: half as much again as a large has.
-    assert verdict(BIG, even(60, cpu=39.9, memory=5)) == finds(fix=["ml.m5.2xlarge"])
-    assert verdict(BIG, even(60, cpu=5, memory=39.9)) == finds(fix=["ml.m5.2xlarge"])
-    assert verdict(BIG, even(60, cpu=20, memory=10)) == finds(fix=["ml.m5.xlarge"])
-    assert verdict(BIG, even(60, cpu=16, memory=5)) == finds(fix=["ml.m5.xlarge"])
+def test_the_cheapest_type_that_holds_the_peaks_and_20_percent_more_is_advised() -> None:
+    # They need 7.7 vCPUs, 30.6 GiB, 3.8 vCPUs, and 3.1 vCPUs: half as much again as a large has.
+    assert verdict(SIXTEEN_VCPUS, even_use(minutes=60, cpu=39.9, memory=5)) == finds(
+        fix=["ml.m5.2xlarge"]
+    )
+    assert verdict(SIXTEEN_VCPUS, even_use(minutes=60, cpu=5, memory=39.9)) == finds(
+        fix=["ml.m5.2xlarge"]
+    )
+    assert verdict(SIXTEEN_VCPUS, even_use(minutes=60, cpu=20, memory=10)) == finds(
+        fix=["ml.m5.xlarge"]
+    )
+    assert verdict(SIXTEEN_VCPUS, even_use(minutes=60, cpu=16, memory=5)) == finds(
+        fix=["ml.m5.xlarge"]
+    )
 
 
-def test_exactly_40_percent_is_used() -> None:
-    """Of either one."""
-    assert verdict(BIG, even(60, cpu=40, memory=5)) == CLEAR
-    assert verdict(BIG, even(60, cpu=5, memory=40)) == CLEAR
-    assert verdict(BIG, even(60, cpu=90, memory=90)) == CLEAR
+def test_40_percent_of_cpu_or_of_memory_is_well_used() -> None:
+    assert verdict(SIXTEEN_VCPUS, even_use(minutes=60, cpu=40, memory=5)) == CLEAR
+    assert verdict(SIXTEEN_VCPUS, even_use(minutes=60, cpu=5, memory=40)) == CLEAR
+    assert verdict(SIXTEEN_VCPUS, even_use(minutes=60, cpu=90, memory=90)) == CLEAR
 
 
 def test_the_busiest_host_decides() -> None:
     """Every host must fit on the smaller type."""
     result = verdict(
         ran(3600, "ml.m5.4xlarge", 2),
-        lines(
-            series(Metric.CPU, [80] * 60),
-            series(Metric.CPU, [800] * 60, host="train/algo-2"),
-            series(Metric.MEMORY, [5] * 60),
-            series(Metric.MEMORY, [5] * 60, host="train/algo-2"),
-        ),
+        hosts({"cores": [0.8] * 60, "memory": [5] * 60}, {"cores": [8.0] * 60, "memory": [5] * 60}),
     )
     assert result == CLEAR
 
 
-def test_a_short_peak_makes_the_run_longer_and_too_many_of_them_refuse_a_type() -> None:
-    # A minute of sixty at all 16 vCPUs is 9.6 on two: 68.6 / 60 as long. Three are too many.
-    result = verdict(
-        BIG, lines(series(Metric.CPU, [80] * 59 + [1600]), series(Metric.MEMORY, [5] * 60))
-    )
+def test_1_peak_of_60_minutes_makes_the_run_longer_and_3_refuse_the_type() -> None:
+    # A minute at all 16 vCPUs with 20% more is 9.6 on two: 68.6 / 60 as long.
+    result = verdict(SIXTEEN_VCPUS, one_host(cores=[0.8] * 59 + [16.0], memory=[5] * 60))
     assert result == finds(usd="0.787699", fix=["ml.m5.large"])
-    result = verdict(
-        BIG, lines(series(Metric.CPU, [80] * 57 + [1600] * 3), series(Metric.MEMORY, [5] * 60))
-    )
+    result = verdict(SIXTEEN_VCPUS, one_host(cores=[0.8] * 57 + [16.0] * 3, memory=[5] * 60))
     assert result == finds(fix=["ml.m5.xlarge"])
 
 
 def test_the_smallest_type_is_clear() -> None:
     """Nothing smaller of the family can be bought."""
-    assert verdict(ran(3600, "ml.m5.large"), even(60, cpu=5, memory=5)) == CLEAR
+    assert verdict(ran(3600, "ml.m5.large"), even_use(minutes=60, cpu=5, memory=5)) == CLEAR
 
 
 def test_several_instances_save_together() -> None:
     """3 x 1 h x (0.92 - 0.115)."""
-    result = verdict(ran(3600, "ml.m5.4xlarge", 3), even(60, hosts=3, cpu=10, memory=10))
+    result = verdict(
+        ran(3600, "ml.m5.4xlarge", 3), even_use(minutes=60, hosts=3, cpu=10, memory=10)
+    )
     assert result == finds(usd="2.415000")
 
 
 def test_a_gpu_job_is_not_its_concern() -> None:
     """Its CPUs feed the GPU, busy or not."""
-    result = verdict(ran(3600, "ml.g4dn.12xlarge"), even(60, cpu=5, memory=5, gpu=90))
+    result = verdict(ran(3600, "ml.g4dn.12xlarge"), even_use(minutes=60, cpu=5, memory=5, gpu=90))
     assert result == does_not_apply("…GPU…")
 
 
@@ -94,5 +90,5 @@ def test_a_mixed_cluster_is_not_its_concern() -> None:
 
 def test_an_unpriced_type_is_clear_of_advice() -> None:
     """Without a rate for today's type nothing is known to be cheaper."""
-    run = ran(3600, "ml.unpriced.xlarge")
-    assert not isinstance(outcome(RULE, run, flat(run, 60, cpu=5, memory=5)), Found)
+    use = even_use(minutes=60, cpu=5, memory=5)
+    assert verdict(ran(3600, "ml.unpriced.xlarge"), use) == CLEAR

@@ -1,47 +1,49 @@
 from decimal import Decimal
 from functools import partial
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.bill.change import CutPhase
 from sageaudit.domain.bill.finding import Found
-from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes import trainium
-from tests.fakes.jobs import Points, phases, ran, series, usage
+from sageaudit.domain.prices.market import Market
+from tests.fakes.jobs import TRAINIUM, FixedPrices, Points, batch_job, ran
 from tests.fakes.judging import answer, outcome
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, even, finds, later, lines
-from tests.fakes.trainium import MARKET, TRAINIUM
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    Measured,
+    cannot_judge,
+    even_use,
+    finds,
+    hosts,
+    one_host,
+)
 
-cpu_alone = later(trainium.cpu_alone)
 RULE = "idle-start"
-CPU_JOB = ran(7200, "ml.m5.4xlarge")
-GPU_JOB = ran(7200, "ml.g4dn.2xlarge")
+ON_CPU = ran(7200, "ml.m5.4xlarge")
+"""Two hours on 16 vCPUs at $0.92 an hour."""
+ON_GPU = ran(7200, "ml.g4dn.2xlarge")
+"""Two hours on one T4 and 8 vCPUs at $0.94 an hour."""
 
 
-def on_cpu(cores: Points, run: Job = CPU_JOB) -> Measurements:
-    """Busy cores, minute by minute."""
-    return usage(run, series(Metric.CPU, [None if c is None else 100 * c for c in cores]))
+def on_gpu(cores: Points, gpu: Points, memory: Points | None = None) -> Measured:
+    """Busy cores, GPU and host memory in percent, minute by minute.
 
-
-def on_gpu(
-    cores: Points, gpu: Points, run: Job = GPU_JOB, memory: Points | None = None
-) -> Measurements:
-    """Busy cores, the GPU and host memory in percent, minute by minute; GPU memory is even."""
-    cpu = series(Metric.CPU, [None if c is None else 100 * c for c in cores])
-    full = series(Metric.MEMORY, [20.0] * len(cores) if memory is None else memory)
-    return usage(run, cpu, series(Metric.GPU, gpu), full, series(Metric.GPU_MEMORY, [9.0] * 120))
+    Host memory is even at 20% unless it is given; GPU memory is at 9%.
+    """
+    host_memory = [20.0] * len(cores) if memory is None else memory
+    return one_host(cores=cores, gpu=gpu, memory=host_memory, gpu_memory=[9.0] * 120)
 
 
 verdict = partial(answer, RULE)
 
 
-def test_an_idle_start_is_measured() -> None:
-    # 24 of 120 minutes of 2 hours at $0.92 were billed and produced nothing.
-    # a fifth of 2 h x $0.92, and of 30 GB x $0.14 x 2 h / 744 h
-    assert verdict(CPU_JOB, on_cpu([0.05] * 24 + [9.0] * 96)) == finds(
+def test_24_idle_minutes_of_120_are_a_fifth_of_the_bill() -> None:
+    # A fifth of 2 h x $0.92, and of a volume of 30 GB x $0.14 x 2 h / 744 h.
+    assert verdict(ON_CPU, one_host(cores=[0.05] * 24 + [9.0] * 96)) == finds(
         "All hosts were idle for 24 min of 2 h on 1 x ml.m5.4xlarge, before work began.",
         builder="measured",
         usd="0.370258",
@@ -51,76 +53,71 @@ def test_an_idle_start_is_measured() -> None:
 
 
 def test_a_job_on_a_cpu_type_is_not_advised_to_move_to_one() -> None:
-    # A processing job and a training job with channels: what to do is to find what it waits for.
-    for run in (
-        ran(7200, "ml.m5.4xlarge"),
-        ran(7200, "ml.m5.4xlarge", kind=JobKind.PROCESSING, phases=phases(("Processing", 7200))),
-    ):
-        result = verdict(run, on_cpu([0.05] * 24 + [9.0] * 96, run))
-        assert result == finds(
+    # What to do is to find what it waits for; a training job without channels gets one.
+    waits = one_host(cores=[0.05] * 24 + [9.0] * 96)
+    for run in (ON_CPU, batch_job(JobKind.PROCESSING, 7200, "ml.m5.4xlarge")):
+        assert verdict(run, waits) == finds(
             fix=[], first_step="Look in the job's log for what it waited for…", without="CPU"
         )
-    result = verdict(ran(7200, "ml.m5.4xlarge", channels=()), on_cpu([0.05] * 24 + [9.0] * 96))
+    result = verdict(
+        ran(7200, "ml.m5.4xlarge", channels=()), one_host(cores=[0.05] * 24 + [9.0] * 96)
+    )
     assert result == finds(fix=["S3Prefix", "s3://<bucket>/<prefix>", "FastFile"])
 
 
-def test_ten_minutes_are_long_and_nine_are_not() -> None:
-    """Imports and late points take up to six."""
-    assert verdict(CPU_JOB, on_cpu([0] * 10 + [9.0] * 110)) == FOUND
-    assert verdict(CPU_JOB, on_cpu([0] * 9 + [9.0] * 111)) == CLEAR
+def test_10_idle_minutes_are_found_and_9_are_not() -> None:
+    """Imports and late points take up to 6."""
+    assert verdict(ON_CPU, one_host(cores=[0] * 10 + [9.0] * 110)) == FOUND
+    assert verdict(ON_CPU, one_host(cores=[0] * 9 + [9.0] * 111)) == CLEAR
 
 
-def test_two_percent_of_the_run_are_much_and_less_is_not() -> None:
-    """10 of 500 minutes, and of 501."""
+def test_10_idle_minutes_of_500_are_2_percent_and_found_and_of_501_they_are_not() -> None:
     result = verdict(
         ran(60 * 500, "ml.m5.4xlarge"),
-        on_cpu([0] * 10 + [9.0] * (500 - 10), ran(60 * 500, "ml.m5.4xlarge")),
+        one_host(cores=[0] * 10 + [9.0] * (500 - 10)),
     )
     assert result == FOUND
     result = verdict(
         ran(60 * 501, "ml.m5.4xlarge"),
-        on_cpu([0] * 10 + [9.0] * (501 - 10), ran(60 * 501, "ml.m5.4xlarge")),
+        one_host(cores=[0] * 10 + [9.0] * (501 - 10)),
     )
     assert result == CLEAR
 
 
-def test_imports_before_the_wait_do_not_hide_it() -> None:
-    # Two busy minutes, then twenty idle ones, then the work.
-    result = verdict(CPU_JOB, on_cpu([1, 1] + [0.05] * 20 + [9.0] * 98))
+def test_2_minutes_of_imports_do_not_hide_the_20_idle_ones_after_them() -> None:
+    result = verdict(ON_CPU, one_host(cores=[1, 1] + [0.05] * 20 + [9.0] * 98))
     assert result == finds(evidence={"idle_s": 1200})
 
 
-def test_a_pause_after_the_first_minutes_is_no_start() -> None:
-    # Eight busy minutes are work; so is one of the GPU.
-    assert verdict(CPU_JOB, on_cpu([9.0] * 8 + [0] * 20 + [9.0] * 92)) == CLEAR
+def test_a_pause_after_8_busy_minutes_or_2_of_the_gpu_is_no_start() -> None:
+    assert verdict(ON_CPU, one_host(cores=[9.0] * 8 + [0] * 20 + [9.0] * 92)) == CLEAR
     result = verdict(
-        GPU_JOB, on_gpu([2] * 2 + [0] * 20 + [2] * 98, [90] * 2 + [0] * 20 + [90] * 98)
+        ON_GPU, on_gpu(cores=[2] * 2 + [0] * 20 + [2] * 98, gpu=[90] * 2 + [0] * 20 + [90] * 98)
     )
     assert result == CLEAR
 
 
 def test_late_points_are_not_idle_ones() -> None:
     # Only the known minutes count: 12 of 16 on CPU, and a gap ends them.
-    result = verdict(CPU_JOB, on_cpu([None] * 4 + [0] * 12 + [9.0] * 104))
+    result = verdict(ON_CPU, one_host(cores=[None] * 4 + [0] * 12 + [9.0] * 104))
     assert result == finds(evidence={"idle_s": 720})
-    assert verdict(CPU_JOB, on_cpu([0] * 6 + [None] * 6 + [0] * 6 + [9.0] * 102)) == CLEAR
-    assert verdict(CPU_JOB, on_cpu([None] * 20 + [0] * 12 + [9.0] * 88)) == CLEAR
+    assert verdict(ON_CPU, one_host(cores=[0] * 6 + [None] * 6 + [0] * 6 + [9.0] * 102)) == CLEAR
+    assert verdict(ON_CPU, one_host(cores=[None] * 20 + [0] * 12 + [9.0] * 88)) == CLEAR
 
 
 def test_an_idle_gpu_job_is_measured_although_its_gpu_points_come_late() -> None:
     # From the first GPU point to the first work 26 minutes, of which 20 are granted.
-    result = verdict(GPU_JOB, on_gpu([0.05] * 30 + [2] * 90, [None] * 4 + [0] * 26 + [90] * 90))
+    result = verdict(
+        ON_GPU, on_gpu(cores=[0.05] * 30 + [2] * 90, gpu=[None] * 4 + [0] * 26 + [90] * 90)
+    )
     assert result == finds(confidence="measured", usd="0.094000")
 
 
-def test_a_download_by_hand_is_counted_beyond_20_minutes() -> None:
-    """A download by hand is counted beyond 20 minutes, less the small CPU type that could do it."""
-    # One core for 30 minutes before the GPU's first work: 600 s x (1 - 0.115 / 0.94).
+def test_a_download_by_hand_is_counted_beyond_20_minutes_less_a_small_cpu_type() -> None:
+    # One core for 30 minutes before the GPU's first work: 10 min x ($0.94 - $0.115) an hour.
     result = verdict(
         ran(7200, "ml.g4dn.2xlarge", channels=()),
-        on_gpu(
-            [1.0] * 30 + [2] * 90, [0] * 30 + [90] * 90, ran(7200, "ml.g4dn.2xlarge", channels=())
-        ),
+        on_gpu(cores=[1.0] * 30 + [2] * 90, gpu=[0] * 30 + [90] * 90),
     )
     assert result == finds(
         "No GPU worked in the first 30 min of 2 h on 1 x ml.g4dn.2xlarge; after 20 min, "
@@ -139,27 +136,35 @@ def test_a_download_by_hand_is_counted_beyond_20_minutes() -> None:
             ("InputDataConfig[train].InputMode", None, "FastFile"),
         ],
     )
-    assert verdict(GPU_JOB, on_gpu([1.0] * 20 + [2] * 100, [0] * 20 + [90] * 100)) == CLEAR
+    assert verdict(ON_GPU, on_gpu(cores=[1.0] * 20 + [2] * 100, gpu=[0] * 20 + [90] * 100)) == CLEAR
 
 
 def test_a_job_with_a_channel_is_not_told_to_add_one() -> None:
     """Something else than its data came late."""
-    assert verdict(GPU_JOB, on_gpu([1.0] * 30 + [2] * 90, [0] * 30 + [90] * 90)) == finds(fix=[])
+    assert verdict(ON_GPU, on_gpu(cores=[1.0] * 30 + [2] * 90, gpu=[0] * 30 + [90] * 90)) == finds(
+        fix=[]
+    )
 
 
 def test_the_first_20_minutes_are_granted_whatever_happened_in_them() -> None:
-    result = verdict(GPU_JOB, on_gpu([6.0] * 20 + [0.05] * 10 + [2] * 90, [0] * 30 + [90] * 90))
+    result = verdict(
+        ON_GPU, on_gpu(cores=[6.0] * 20 + [0.05] * 10 + [2] * 90, gpu=[0] * 30 + [90] * 90)
+    )
     assert result == finds(
         "No GPU worked in the first 30 min of 2 h on 1 x ml.g4dn.2xlarge; after 20 min, at "
         "most 1.25 of 8 cores were busy for 10 min.",
         builder="measured",
         usd="0.156667",
     )
-    assert verdict(GPU_JOB, on_gpu([0.05] * 20 + [2] * 100, [0] * 20 + [90] * 100)) == CLEAR
+    assert (
+        verdict(ON_GPU, on_gpu(cores=[0.05] * 20 + [2] * 100, gpu=[0] * 20 + [90] * 100)) == CLEAR
+    )
 
 
 def test_idle_minutes_count_whole_calm_ones_less_a_cpu_type() -> None:
-    result = verdict(GPU_JOB, on_gpu([0.05] * 30 + [1.0] * 15 + [2] * 75, [0] * 45 + [90] * 75))
+    result = verdict(
+        ON_GPU, on_gpu(cores=[0.05] * 30 + [1.0] * 15 + [2] * 75, gpu=[0] * 45 + [90] * 75)
+    )
     assert result == finds(
         builder="derived", evidence={"idle_s": 600, "calm_s": 900}, usd="0.362683"
     )
@@ -167,33 +172,34 @@ def test_idle_minutes_count_whole_calm_ones_less_a_cpu_type() -> None:
 
 def test_missing_gpu_points_take_none_of_the_granted_minutes_away() -> None:
     result = verdict(
-        GPU_JOB, on_gpu([0.05] * 30 + [2] * 90, [0] * 25 + [None] * 4 + [0] + [90] * 90)
+        ON_GPU, on_gpu(cores=[0.05] * 30 + [2] * 90, gpu=[0] * 25 + [None] * 4 + [0] + [90] * 90)
     )
     assert result == finds(usd="0.078333")
 
 
-def test_a_burst_of_imports_hides_nothing() -> None:
-    # 40 idle minutes, and three in which six cores import.
-    result = verdict(GPU_JOB, on_gpu([0.05] * 40 + [6.0] * 3 + [2] * 77, [0] * 43 + [90] * 77))
+def test_3_minutes_of_imports_on_6_cores_do_not_hide_40_idle_ones() -> None:
+    # 20 of the 40 are granted: 20 / 120 of 2 h x $0.94.
+    result = verdict(
+        ON_GPU, on_gpu(cores=[0.05] * 40 + [6.0] * 3 + [2] * 77, gpu=[0] * 43 + [90] * 77)
+    )
     assert result == finds(usd="0.313333")
 
 
 def test_loading_weights_is_no_idleness_a_memory_fills_up_meanwhile() -> None:
     result = verdict(
-        GPU_JOB,
+        ON_GPU,
         on_gpu(
-            [1.0] * 50 + [2] * 70,
-            [0] * 50 + [90] * 70,
+            cores=[1.0] * 50 + [2] * 70,
+            gpu=[0] * 50 + [90] * 70,
             memory=[20 + 0.5 * n for n in range(50)] + [45] * 70,
         ),
     )
     assert result == CLEAR
 
 
-def test_cores_at_work_before_the_gpu_are_a_range_from_nothing() -> None:
-    """Cores at work before the GPU are a range from nothing, beyond 20 minutes and ten."""
-    # They may prepare data, which a CPU type can do as well.
-    result = verdict(GPU_JOB, on_gpu([6.0] * 30 + [2] * 90, [0] * 30 + [90] * 90))
+def test_6_cores_at_work_for_30_minutes_before_the_gpu_are_a_range_from_nothing() -> None:
+    # 20 minutes are granted, and 10 are the least. A CPU type can prepare data as well.
+    result = verdict(ON_GPU, on_gpu(cores=[6.0] * 30 + [2] * 90, gpu=[0] * 30 + [90] * 90))
     assert result == finds(
         "No GPU worked in the first 30 min of 2 h on 1 x ml.g4dn.2xlarge, while 6.0 of 8 "
         "cores were busy on average.",
@@ -201,102 +207,68 @@ def test_cores_at_work_before_the_gpu_are_a_range_from_nothing() -> None:
         span=("0.000000", "0.079900"),
         caution="…processing job…",
     )
-    assert verdict(GPU_JOB, on_gpu([6.0] * 29 + [2] * 91, [0] * 29 + [90] * 91)) == CLEAR
+    assert verdict(ON_GPU, on_gpu(cores=[6.0] * 29 + [2] * 91, gpu=[0] * 29 + [90] * 91)) == CLEAR
 
 
 def test_what_more_cores_did_is_the_range_above_what_is_counted() -> None:
-    result = verdict(GPU_JOB, on_gpu([6.0] * 30 + [0.05] * 12 + [2] * 78, [0] * 42 + [90] * 78))
+    result = verdict(
+        ON_GPU, on_gpu(cores=[6.0] * 30 + [0.05] * 12 + [2] * 78, gpu=[0] * 42 + [90] * 78)
+    )
     assert result == finds(usd="0.188000", span=("0.188000", "0.267900"), caution="…not counted.")
 
 
 def test_where_host_memory_is_not_known_a_core_at_work_may_load_weights() -> None:
-    result = verdict(GPU_JOB, on_gpu([1.0] * 40 + [2] * 80, [0] * 40 + [90] * 80, memory=[]))
+    result = verdict(
+        ON_GPU, on_gpu(cores=[1.0] * 40 + [2] * 80, gpu=[0] * 40 + [90] * 80, memory=[])
+    )
     assert result == finds(usd="0.000000")
 
 
 def test_a_gpu_that_never_works_is_another_story() -> None:
     """There is no first work to wait for."""
-    assert verdict(GPU_JOB, on_gpu([1.0] * 120, [0] * 120)) == CLEAR
+    assert verdict(ON_GPU, on_gpu(cores=[1.0] * 120, gpu=[0] * 120)) == CLEAR
 
 
 def test_a_run_that_never_works_has_no_start() -> None:
     """All of it is an idle tail."""
-    assert verdict(CPU_JOB, on_cpu([0.05] * 120)) == CLEAR
-    assert verdict(CPU_JOB, on_cpu([1, 1] + [0.05] * 118)) == CLEAR
+    assert verdict(ON_CPU, one_host(cores=[0.05] * 120)) == CLEAR
+    assert verdict(ON_CPU, one_host(cores=[1, 1] + [0.05] * 118)) == CLEAR
 
 
 def test_one_busy_host_is_no_idle_start() -> None:
     """Every host must be known to be idle."""
     result = verdict(
         ran(7200, "ml.m5.4xlarge", 2),
-        lines(
-            series(Metric.CPU, [0] * 30 + [900] * 90),
-            series(Metric.CPU, [900] * 120, host="train/algo-2"),
-        ),
+        hosts({"cores": [0.0] * 30 + [9.0] * 90}, {"cores": [9.0] * 120}),
     )
     assert result == CLEAR
 
 
-def test_other_kinds_lose_their_own_phase() -> None:
-    """12 of 60 minutes at $0.92, and of the volume."""
-    result = verdict(
-        ran(
-            3600,
-            "ml.m5.4xlarge",
-            kind=JobKind.PROCESSING,
-            phases=phases(("Processing", 3600)),
-            volume_gb=None,
-        ),
-        on_cpu(
-            [0] * 12 + [9.0] * 48,
-            ran(
-                3600,
-                "ml.m5.4xlarge",
-                kind=JobKind.PROCESSING,
-                phases=phases(("Processing", 3600)),
-                volume_gb=None,
-            ),
-        ),
-    )
-    assert result == finds(alone="0.184000")
-    result = verdict(
-        ran(
-            3600,
-            "ml.m5.4xlarge",
-            kind=JobKind.TRANSFORM,
-            phases=phases(("Transform", 3600)),
-            volume_gb=None,
-        ),
-        on_cpu(
-            [0] * 12 + [9.0] * 48,
-            ran(
-                3600,
-                "ml.m5.4xlarge",
-                kind=JobKind.TRANSFORM,
-                phases=phases(("Transform", 3600)),
-                volume_gb=None,
-            ),
-        ),
-    )
-    assert result == finds(alone="0.184000")
+@pytest.mark.parametrize("kind", [JobKind.PROCESSING, JobKind.TRANSFORM])
+def test_12_idle_minutes_of_60_of_a_job_of_one_phase_are_a_fifth_of_an_hour_at_92_cents(
+    kind: JobKind,
+) -> None:
+    job = batch_job(kind, 3600, "ml.m5.4xlarge", volume_gb=None)
+    assert verdict(job, one_host(cores=[0] * 12 + [9.0] * 48)) == finds(alone="0.184000")
 
 
 def test_without_the_gpu_of_a_gpu_job_it_does_not_know() -> None:
     # Its card asks for CPU alone, which CPU jobs have too.
-    assert verdict(GPU_JOB, even(120, cpu=1)) == cannot_judge("metric_missing")
+    assert verdict(ON_GPU, even_use(minutes=120, cpu=1)) == cannot_judge("metric_missing")
 
 
 def test_accelerators_that_nobody_measures_may_have_worked() -> None:
     """Trainium reports no such metric."""
-    result = verdict(ran(7200, TRAINIUM), cpu_alone([0] * 30 + [200] * 90), on=MARKET)
+    types = {TRAINIUM.name: TRAINIUM}
+    waits = one_host(cores=[0] * 30 + [2.0] * 90, types=types)
+    result = verdict(ran(7200, TRAINIUM.name), waits, market=Market(types, FixedPrices()))
     assert result == cannot_judge("accelerator_unseen")
 
 
-def test_a_core_and_a_quarter_are_one_process_and_more_are_several() -> None:
-    """1.25 cores are one process, and more are several."""
-    result = verdict(GPU_JOB, on_gpu([1.25] * 30 + [2] * 90, [0] * 30 + [90] * 90))
+def test_1_25_busy_cores_are_one_process_and_counted_1_3_cores_are_several_and_are_not() -> None:
+    result = verdict(ON_GPU, on_gpu(cores=[1.25] * 30 + [2] * 90, gpu=[0] * 30 + [90] * 90))
     assert result == finds(usd="0.137344")
-    result = verdict(GPU_JOB, on_gpu([1.3] * 30 + [2] * 90, [0] * 30 + [90] * 90))
+    result = verdict(ON_GPU, on_gpu(cores=[1.3] * 30 + [2] * 90, gpu=[0] * 30 + [90] * 90))
     assert result == finds(usd="0.000000")
 
 
@@ -306,7 +278,9 @@ LEVELS = (0.05, 1.0, 6.0)
 def counted_s(cores: list[float]) -> Decimal:
     """Of a start with so many busy cores in each minute before the first GPU work."""
     work = 120 - len(cores)
-    said = outcome(RULE, GPU_JOB, on_gpu([*cores, *[2.0] * work], [0] * len(cores) + [90] * work))
+    said = outcome(
+        RULE, ON_GPU, on_gpu(cores=[*cores, *[2.0] * work], gpu=[0] * len(cores) + [90] * work)
+    )
     if not isinstance(said, Found):
         return Decimal(0)
     assert isinstance(said.change, CutPhase)

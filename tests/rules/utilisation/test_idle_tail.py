@@ -2,58 +2,64 @@ from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 
-from sageaudit.domain.bill.finding import Found, Unknown
+import pytest
+
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.structs import replace
-from tests.fakes import trainium
-from tests.fakes.jobs import START, FixedPrices, Points, instance_type, phases, ran, series, usage
-from tests.fakes.judging import answer, found, outcome
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, even, finds, later, lines
-from tests.fakes.trainium import MARKET, TRAINIUM
+from tests.fakes.jobs import (
+    START,
+    TRAINIUM,
+    FixedPrices,
+    Points,
+    batch_job,
+    instance_type,
+    phases,
+    ran,
+)
+from tests.fakes.judging import answer, expect_found
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    Measured,
+    cannot_judge,
+    even_use,
+    finds,
+    hosts,
+    one_host,
+)
 
-cpu_alone = later(trainium.cpu_alone)
 RULE = "idle-tail"
-ONE = ran(7200, "ml.m5.4xlarge")
-TWO = ran(7200, "ml.m5.4xlarge", 2)
-GPU = ran(7200, "ml.g4dn.2xlarge")
+ONE_HOST = ran(7200, "ml.m5.4xlarge")
+"""Two hours on 16 vCPUs at $0.92 an hour, with a volume of 30 GB at $0.14 a month."""
+TWO_HOSTS = ran(7200, "ml.m5.4xlarge", 2)
+"""The same on two hosts."""
+ONE_T4 = ran(7200, "ml.g4dn.2xlarge")
+"""Two hours on one T4 and 8 vCPUs at $0.94 an hour."""
 
 
-@later
-def cores(run: Job, *hosts: Points) -> Measurements:
+def cores(*each: Points) -> Measured:
     """Busy cores of each host, minute by minute."""
-    return usage(
-        run,
-        *(
-            series(Metric.CPU, [None if c is None else 100 * c for c in of], host=f"train/algo-{n}")
-            for n, of in enumerate(hosts, start=1)
-        ),
-    )
+    return hosts(*({"cores": of_host} for of_host in each))
 
 
-def gpu_end(minutes: int, cores: float, run: Job = GPU) -> Measurements:
-    """A GPU at work, and so many last minutes of two hours without it on these cores."""
-    before = 120 - minutes
-    return usage(
-        run,
-        series(Metric.CPU, [200] * before + [100 * cores] * minutes),
-        series(Metric.GPU, [90] * before + [0] * minutes),
+def without_gpu(last_minutes: int, cores: float) -> Measured:
+    """Two hours of a GPU at work, but for the last minutes, in which so many cores were busy."""
+    before = 120 - last_minutes
+    return one_host(
+        cores=[2.0] * before + [cores] * last_minutes, gpu=[90] * before + [0] * last_minutes
     )
 
 
 verdict = partial(answer, RULE)
 
 
-def test_a_hung_exit_is_measured() -> None:
-    """30 of 2 h on a GPU instance: a quarter of 2 h x $0.94."""
+def test_30_idle_minutes_at_the_end_of_2_hours_are_a_quarter_of_the_bill() -> None:
+    """A hung exit: a quarter of 2 h x $0.94."""
     result = verdict(
-        GPU,
-        lines(
-            series(Metric.CPU, [200] * 90 + [5] * 30),
-            series(Metric.GPU, [None] * 4 + [90] * 86 + [0] * 30),
-        ),
+        ONE_T4,
+        one_host(cores=[2.0] * 90 + [0.05] * 30, gpu=[None] * 4 + [90] * 86 + [0] * 30),
     )
     assert result == finds(
         "All hosts were idle for the last 30 min of 2 h on 1 x ml.g4dn.2xlarge.",
@@ -64,51 +70,51 @@ def test_a_hung_exit_is_measured() -> None:
     )
 
 
-def test_hosts_that_waited_for_one_that_was_gone_are_counted_after_half_an_hour() -> None:
-    """Hosts that waited for one that was gone are counted after half an hour, if the job failed."""
+def test_if_a_job_failed_its_hosts_that_waited_are_counted_after_half_an_hour() -> None:
+    """They waited for one that was gone."""
     # The second host is idle for the last 90 of 120 minutes: 60 of them, 2 x $0.92 an hour.
     result = verdict(
-        replace(TWO, status="Failed", volume_gb=0, hints=Hints(distribution="ddp")),
+        replace(TWO_HOSTS, status="Failed", volume_gb=0, hints=Hints(distribution="ddp")),
         cores([9.0] * 120, [9.0] * 30 + [0.05] * 90),
     )
     assert result == finds(builder="derived", alone="1.840000", caution="…init_process_group…")
     # what all hosts were idle for is counted in any case
     result = verdict(
-        replace(TWO, status="Failed", volume_gb=0, hints=Hints(distribution="ddp")),
+        replace(TWO_HOSTS, status="Failed", volume_gb=0, hints=Hints(distribution="ddp")),
         cores([9.0] * 100 + [0.05] * 20, [9.0] * 88 + [0.05] * 32),
     )
     assert result == finds(alone="0.613333", span=("0.613333", "0.981333"))
     result = verdict(
-        replace(TWO, volume_gb=0, hints=Hints(distribution="ddp")),
+        replace(TWO_HOSTS, volume_gb=0, hints=Hints(distribution="ddp")),
         cores([9.0] * 120, [9.0] * 30 + [0.05] * 90),
     )
     assert result == finds(usd="0.000000")
 
 
-def test_ten_minutes_are_long_and_nine_are_not() -> None:
-    """Zeros trail the end of healthy jobs for three."""
-    assert verdict(ONE, cores([9.0] * 110 + [0] * 10)) == FOUND
-    assert verdict(ONE, cores([9.0] * 111 + [0] * 9)) == CLEAR
+def test_10_idle_minutes_at_the_end_are_found_and_9_are_not() -> None:
+    """Zeros trail the end of healthy jobs for 3."""
+    assert verdict(ONE_HOST, cores([9.0] * 110 + [0] * 10)) == FOUND
+    assert verdict(ONE_HOST, cores([9.0] * 111 + [0] * 9)) == CLEAR
 
 
-def test_missing_points_are_idle_only_in_short_gaps() -> None:
-    # Four at the end may have been work; four in between begin the tail anew.
-    assert verdict(ONE, cores([9.0] * 90 + [0] * 26 + [None] * 4)) == CLEAR
-    result = verdict(ONE, cores([9.0] * 90 + [0] * 10 + [None] + [0] * 19))
+def test_a_missing_minute_in_the_tail_is_idle_and_4_in_a_row_are_not_known_to_be() -> None:
+    # 4 at the end may have been work; 4 in between begin the tail anew.
+    assert verdict(ONE_HOST, cores([9.0] * 90 + [0] * 26 + [None] * 4)) == CLEAR
+    result = verdict(ONE_HOST, cores([9.0] * 90 + [0] * 10 + [None] + [0] * 19))
     assert result == finds(evidence={"idle_s": 1800})
-    result = verdict(ONE, cores([9.0] * 90 + [0] * 8 + [None] * 4 + [0] * 18))
+    result = verdict(ONE_HOST, cores([9.0] * 90 + [0] * 8 + [None] * 4 + [0] * 18))
     assert result == finds(evidence={"idle_s": 1080})
 
 
 def test_work_at_the_end_leaves_no_tail() -> None:
     """A run that waited and then wrote its results."""
-    assert verdict(ONE, cores([9.0] * 60 + [0] * 59 + [9.0])) == CLEAR
+    assert verdict(ONE_HOST, cores([9.0] * 60 + [0] * 59 + [9.0])) == CLEAR
 
 
-def test_a_host_that_ended_early_is_a_range_from_nothing() -> None:
+def test_a_host_that_ended_an_hour_early_is_a_range_from_nothing() -> None:
     # 60 minutes of one host of two: a quarter of 2 x 2 h at best, if it shared the work.
     # 30 of 120 minutes: 2 x 2 h x $0.92 / 4, and 2 x 30 GB x $0.14 x 2 h / 744 h / 4
-    result = verdict(TWO, cores([9.0] * 120, [9.0] * 60 + [0] * 60))
+    result = verdict(TWO_HOSTS, cores([9.0] * 120, [9.0] * 60 + [0] * 60))
     assert result == finds(
         "1 of 2 hosts did nothing for up to 1 h before the last one ended, in 2 h on…",
         confidence="derived",
@@ -119,17 +125,17 @@ def test_a_host_that_ended_early_is_a_range_from_nothing() -> None:
     )
 
 
-def test_nine_minutes_earlier_are_not_early() -> None:
-    """Ten are; both after the idle minutes of all."""
-    assert verdict(TWO, cores([9.0] * 120, [9.0] * 110 + [0] * 10)) == FOUND
-    assert verdict(TWO, cores([9.0] * 120, [9.0] * 111 + [0] * 9)) == CLEAR
-    assert verdict(TWO, cores([9.0] * 117 + [0] * 3, [9.0] * 108 + [0] * 12)) == CLEAR
+def test_a_host_that_ended_10_minutes_earlier_is_found_and_one_9_minutes_earlier_is_not() -> None:
+    """Earlier than the idle minutes of all hosts."""
+    assert verdict(TWO_HOSTS, cores([9.0] * 120, [9.0] * 110 + [0] * 10)) == FOUND
+    assert verdict(TWO_HOSTS, cores([9.0] * 120, [9.0] * 111 + [0] * 9)) == CLEAR
+    assert verdict(TWO_HOSTS, cores([9.0] * 117 + [0] * 3, [9.0] * 108 + [0] * 12)) == CLEAR
 
 
 def test_the_idle_end_of_all_is_counted_and_the_early_host_is_the_range() -> None:
     # 20 minutes of both, and 40 more of one.
     # 20 and 40 of 120 minutes of 2 x 2 h x $0.92 + 2 x 30 GB x $0.14 x 2 h / 744 h = $3.702581
-    result = verdict(TWO, cores([9.0] * 100 + [0] * 20, [9.0] * 60 + [0] * 60))
+    result = verdict(TWO_HOSTS, cores([9.0] * 100 + [0] * 20, [9.0] * 60 + [0] * 60))
     assert result == finds(
         "All hosts were idle for the last 20 min of 2 h on 2 x ml.m5.4xlarge; "
         "1 of 2 hosts did nothing for up to 40 min before that.",
@@ -139,26 +145,24 @@ def test_the_idle_end_of_all_is_counted_and_the_early_host_is_the_range() -> Non
 
 
 def test_a_host_that_took_no_part_did_not_end_early() -> None:
-    # It was idle after its start: uneven-hosts tells that.
-    assert verdict(TWO, cores([9.0] * 120, [0] * 120)) == CLEAR
-    assert verdict(TWO, cores([9.0] * 120, [1] * 6 + [0] * 114)) == CLEAR
-    assert verdict(TWO, cores([9.0] * 120, [1] * 7 + [0] * 113)) == FOUND
+    # It was idle after 6 minutes of imports: uneven-hosts tells that. 7 minutes are work.
+    assert verdict(TWO_HOSTS, cores([9.0] * 120, [0] * 120)) == CLEAR
+    assert verdict(TWO_HOSTS, cores([9.0] * 120, [1] * 6 + [0] * 114)) == CLEAR
+    assert verdict(TWO_HOSTS, cores([9.0] * 120, [1] * 7 + [0] * 113)) == FOUND
 
 
 def test_a_run_without_any_work_is_one_idle_tail() -> None:
     # Measured as a whole; the start that came too late to be seen stays out.
-    assert verdict(ONE, cores([0.05] * 120)) == finds(
+    assert verdict(ONE_HOST, cores([0.05] * 120)) == finds(
         "No host worked in 2 h on 1 x ml.m5.4xlarge.", usd="1.851290"
     )
-    result = verdict(
-        GPU, lines(series(Metric.CPU, [0] * 120), series(Metric.GPU, [None] * 5 + [0] * 115))
-    )
+    result = verdict(ONE_T4, one_host(cores=[0.0] * 120, gpu=[None] * 5 + [0] * 115))
     assert result == finds(evidence={"idle_s": 6900})
 
 
 def test_a_run_seen_late_is_not_said_to_have_done_nothing() -> None:
     # It may have worked in the 30 minutes without points.
-    assert verdict(ONE, cores([None] * 30 + [0] * 90)) == finds("…last 1 h 30 min of 2 h…")
+    assert verdict(ONE_HOST, cores([None] * 30 + [0] * 90)) == finds("…last 1 h 30 min of 2 h…")
 
 
 def test_a_host_without_points_may_have_worked() -> None:
@@ -185,57 +189,37 @@ def test_the_tail_of_a_restarted_spot_run_is_its_last_one() -> None:
     assert result == finds(usd="0.308548", evidence={"idle_s": 1200})
 
 
-def test_other_kinds_lose_their_own_phase() -> None:
-    """12 of 60 minutes at $0.92."""
-    result = verdict(
-        ran(
-            3600,
-            "ml.m5.4xlarge",
-            kind=JobKind.PROCESSING,
-            phases=phases(("Processing", 3600)),
-            volume_gb=None,
-        ),
-        cores([9.0] * 48 + [0] * 12),
-    )
-    assert result == finds(alone="0.184000")
-    result = verdict(
-        ran(
-            3600,
-            "ml.m5.4xlarge",
-            kind=JobKind.TRANSFORM,
-            phases=phases(("Transform", 3600)),
-            volume_gb=None,
-        ),
-        cores([9.0] * 48 + [0] * 12),
-    )
-    assert result == finds(alone="0.184000")
-    result = verdict(
-        ran(
-            3600,
-            "ml.m5.4xlarge",
-            kind=JobKind.TRAINING,
-            phases=phases(("Running", 3600)),
-            volume_gb=None,
-        ),
-        cores([9.0] * 48 + [0] * 12),
-    )
-    assert result == finds(alone="0.184000")
+@pytest.mark.parametrize(
+    "job",
+    [
+        batch_job(JobKind.PROCESSING, 3600, "ml.m5.4xlarge", volume_gb=None),
+        batch_job(JobKind.TRANSFORM, 3600, "ml.m5.4xlarge", volume_gb=None),
+        ran(3600, "ml.m5.4xlarge", phases=phases(("Running", 3600)), volume_gb=None),
+    ],
+    ids=["processing", "transform", "training without phases"],
+)
+def test_12_idle_minutes_of_60_of_a_job_of_one_phase_are_a_fifth_of_an_hour_at_92_cents(
+    job: Job,
+) -> None:
+    assert verdict(job, cores([9.0] * 48 + [0] * 12)) == finds(alone="0.184000")
 
 
 def test_without_the_gpu_of_a_gpu_job_it_does_not_know() -> None:
     # Its card asks for CPU alone, which CPU jobs have too.
-    assert verdict(GPU, even(120, cpu=1)) == cannot_judge("metric_missing")
+    assert verdict(ONE_T4, even_use(minutes=120, cpu=1)) == cannot_judge("metric_missing")
 
 
 def test_accelerators_that_nobody_measures_may_have_worked() -> None:
     """Trainium reports no such metric."""
-    result = verdict(ran(7200, TRAINIUM), cpu_alone([200] * 90 + [0] * 30), on=MARKET)
+    types = {TRAINIUM.name: TRAINIUM}
+    waits = one_host(cores=[2.0] * 90 + [0] * 30, types=types)
+    result = verdict(ran(7200, TRAINIUM.name), waits, market=Market(types, FixedPrices()))
     assert result == cannot_judge("accelerator_unseen")
 
 
 def test_a_hung_process_that_spins_on_one_core_is_counted() -> None:
     # 60 of 120 minutes: half of 2 h x $0.94. What one core does needs no GPU.
-    assert verdict(GPU, gpu_end(60, 1.01)) == finds(
+    assert verdict(ONE_T4, without_gpu(60, 1.01)) == finds(
         "No GPU worked in the last 1 h of 2 h on 1 x ml.g4dn.2xlarge, "
         "and no host used more than one core.",
         confidence="derived",
@@ -246,7 +230,7 @@ def test_a_hung_process_that_spins_on_one_core_is_counted() -> None:
 
 def test_an_evaluation_on_the_cpu_is_told_in_gpu_hours() -> None:
     # 40 minutes on six of eight cores after the last GPU work.
-    assert verdict(GPU, gpu_end(40, 6.0)) == finds(
+    assert verdict(ONE_T4, without_gpu(40, 6.0)) == finds(
         "No GPU worked in the last 40 min of 2 h on 1 x ml.g4dn.2xlarge (0.7 GPU-hours), "
         "while 6.0 of 8 cores worked.",
         usd=None,
@@ -259,11 +243,9 @@ def test_a_host_that_spins_at_its_end_while_another_works_ended_early() -> None:
     # an hour of one host, shared by two: 30 of 120 minutes of 2 x 2 h x $0.94
     result = verdict(
         ran(7200, "ml.g4dn.2xlarge", 2),
-        lines(
-            series(Metric.CPU, [200] * 120),
-            series(Metric.GPU, [90] * 120),
-            series(Metric.CPU, [200] * 60 + [101] * 60, host="train/algo-2"),
-            series(Metric.GPU, [90] * 60 + [0] * 60, host="train/algo-2"),
+        hosts(
+            {"cores": [2.0] * 120, "gpu": [90] * 120},
+            {"cores": [2.0] * 60 + [1.01] * 60, "gpu": [90] * 60 + [0] * 60},
         ),
     )
     assert result == finds(
@@ -273,25 +255,13 @@ def test_a_host_that_spins_at_its_end_while_another_works_ended_early() -> None:
 
 
 def test_hosts_of_a_declared_distribution_share_the_work_already() -> None:
-    # an hour of one host of two without a word of a distribution, and with one
-    result = verdict(
-        ran(7200, instances=2),
-        lines(
-            series(Metric.CPU, [300] * 120),
-            series(Metric.CPU, [300] * 60 + [2] * 60, host="train/algo-2"),
-        ),
-    )
+    an_hour_less = cores([3.0] * 120, [3.0] * 60 + [0.02] * 60)
+    result = verdict(ran(7200, instances=2), an_hour_less)
     assert result == finds(
         caution="Unused hosts save only if they take over work of the others: none…"
     )
     for named in ("ddp", "parameter_server"):
-        result = verdict(
-            ran(7200, instances=2, hints=Hints(distribution=named)),
-            lines(
-                series(Metric.CPU, [300] * 120),
-                series(Metric.CPU, [300] * 60 + [2] * 60, host="train/algo-2"),
-            ),
-        )
+        result = verdict(ran(7200, instances=2, hints=Hints(distribution=named)), an_hour_less)
         assert result == finds(
             caution="Its code spreads the work over all hosts already:…None of it is counted.",
             without="take over",
@@ -302,38 +272,35 @@ def test_cpu_work_before_the_idle_tail_is_mentioned() -> None:
     # 40 minutes of evaluation on six cores, then 20 idle ones, of which alone the dollars are.
     # 2 h x $0.94 x 20 / 120
     result = verdict(
-        GPU,
-        lines(
-            series(Metric.CPU, [200] * 60 + [600] * 40 + [5] * 20),
-            series(Metric.GPU, [90] * 60 + [0] * 60),
-        ),
+        ONE_T4,
+        one_host(cores=[2.0] * 60 + [6.0] * 40 + [0.05] * 20, gpu=[90] * 60 + [0] * 60),
     )
     assert result == finds(usd="0.313333", caution="…No GPU worked in the last 1 h…")
 
 
 def test_one_core_of_a_cpu_job_may_be_its_work() -> None:
     """Only hosts with GPUs are too dear for it."""
-    assert verdict(ONE, cores([9.0] * 60 + [1.0] * 60)) == CLEAR
+    assert verdict(ONE_HOST, cores([9.0] * 60 + [1.0] * 60)) == CLEAR
 
 
 def test_a_gpu_that_never_worked_is_another_story() -> None:
     """gpu-idle tells it, hung or not."""
-    assert verdict(GPU, gpu_end(120, 1.0)) == CLEAR
+    assert verdict(ONE_T4, without_gpu(120, 1.0)) == CLEAR
 
 
-def test_a_core_is_counted_from_half_an_hour_and_more_is_told() -> None:
-    # Writing a model, a short evaluation are ordinary; longer CPU work has hours, no dollars.
-    assert verdict(GPU, gpu_end(30, 1.2)) == finds(bucket="avoidable")
-    assert verdict(GPU, gpu_end(29, 1.2)) == CLEAR
-    assert verdict(GPU, gpu_end(30, 1.21)) == finds(bucket="none")
-    assert verdict(GPU, gpu_end(29, 6.0)) == CLEAR
+def test_30_minutes_on_at_most_1_2_cores_are_counted_and_on_more_they_are_only_told() -> None:
+    # To write a model or to evaluate for 29 minutes is ordinary.
+    assert verdict(ONE_T4, without_gpu(30, 1.2)) == finds(bucket="avoidable")
+    assert verdict(ONE_T4, without_gpu(29, 1.2)) == CLEAR
+    assert verdict(ONE_T4, without_gpu(30, 1.21)) == finds(bucket="none")
+    assert verdict(ONE_T4, without_gpu(29, 6.0)) == CLEAR
 
 
 def test_at_most_four_early_hosts_are_told() -> None:
     """The earliest first."""
     run = ran(7200, "ml.m5.4xlarge", 7)
     early = [[9.0] * (40 + 10 * n) + [0] * (80 - 10 * n) for n in range(6)]
-    evidence = found(RULE, run, cores([9.0] * 120, *early)).evidence
+    evidence = expect_found(RULE, run, cores([9.0] * 120, *early)).evidence
     told = [key for key in evidence if key.endswith(" idle_before_s")]
     assert told == [f"algo-{n} idle_before_s" for n in (2, 3, 4, 5)]
     assert evidence["hosts_ended_early"] == 6
@@ -347,14 +314,11 @@ def test_on_a_mixed_cluster_only_the_end_of_all_is_told() -> None:
     }
     run = ran(7200, groups=tuple(InstanceGroup(name, 1) for name in types))
 
-    def answer(*hosts: Points) -> object:
-        raw = [
-            series(Metric.CPU, [100 * (c or 0) for c in of], host=f"train/algo-{n}")
-            for n, of in enumerate(hosts, start=1)
-        ]
-        return outcome(RULE, run, usage(run, *raw, types=types), on=Market(types, FixedPrices()))
+    clusters = partial(verdict, run, market=Market(types, FixedPrices()))
 
-    assert isinstance(answer([9.0] * 90 + [0] * 30, [9.0] * 90 + [0] * 30), Found)
-    early = answer([9.0] * 120, [9.0] * 60 + [0] * 60)
-    assert isinstance(early, Unknown)
-    assert early.code == "hosts_unmapped"
+    def busy_cores(*each: Points) -> Measured:
+        return hosts(*({"cores": of_host} for of_host in each), types=types)
+
+    assert clusters(busy_cores(*[[9.0] * 90 + [0] * 30] * 2)) == FOUND
+    early = clusters(busy_cores([9.0] * 120, [9.0] * 60 + [0] * 60))
+    assert early == cannot_judge("hosts_unmapped")

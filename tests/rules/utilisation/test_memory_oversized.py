@@ -3,21 +3,21 @@ from functools import partial
 
 import pytest
 
-from sageaudit.domain.bill.finding import Clear, Found
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
-from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import FixedPrices, even_use, instance_type, ran, series, usage
-from tests.fakes.judging import answer, outcome
+from sageaudit.domain.usage.measurements import Measurements
+from tests.fakes.jobs import FixedPrices, by_point, even, instance_type, ran
+from tests.fakes.judging import answer
 from tests.fakes.rule_cases import (
     CLEAR,
     FOUND,
     cannot_judge,
     does_not_apply,
-    even,
+    even_use,
     finds,
-    later,
-    lines,
+    given_job,
+    hosts,
+    one_host,
 )
 
 RULE = "memory-oversized"
@@ -57,33 +57,39 @@ USD = {
     "ml.t3.2xlarge": "0.40",
 }
 MARKET = Market(KINDS, FixedPrices(USD))
+M5 = ran(3600, "ml.m5.4xlarge")
+"""An hour on 16 vCPUs and 64 GiB at $0.92."""
+C5 = ran(3600, "ml.c5.4xlarge")
+"""An hour on 16 vCPUs and 32 GiB at $0.816."""
+R5 = ran(3600, "ml.r5.4xlarge")
+"""An hour on 16 vCPUs and 128 GiB at $1.21."""
 
 
-@later
+@given_job
 def used(run: Job, **percent: float) -> Measurements:
     """Even use of each host, in percent of all vCPUs and of memory."""
-    return even_use(run, (60, 60), run.instance_count or 1, percent, KINDS)
+    return by_point(run, run.instance_count or 1, even(60, percent), types=KINDS)
 
 
-verdict = partial(answer, RULE, on=MARKET)
+verdict = partial(answer, RULE, market=MARKET)
 
 
-def test_a_short_peak_of_memory_keeps_the_type() -> None:
+def test_one_minute_of_60_at_90_percent_of_memory_keeps_the_type() -> None:
     """P95 is low, P99.5 is not."""
     result = verdict(
-        ran(3600, "ml.m5.4xlarge"),
-        lines(
-            series(Metric.CPU, [1120] * 60), series(Metric.MEMORY, [10] * 59 + [90]), types=KINDS
-        ),
+        M5,
+        one_host(cores=[11.2] * 60, memory=[10] * 59 + [90], types=KINDS),
     )
     assert result == CLEAR
 
 
 def test_other_types_are_not_its_concern() -> None:
     # A c type has no less; a GPU job's memory feeds the GPU; a mix has no one type.
-    result = verdict(ran(3600, "ml.c5.4xlarge"), used(cpu=70, memory=5))
+    result = verdict(C5, used(cpu=70, memory=5))
     assert result == does_not_apply("its type is neither general-purpose nor memory-optimized")
-    result = verdict(ran(3600, "ml.g4dn.2xlarge"), even(60, cpu=5, memory=5, gpu=90), on=None)
+    result = verdict(
+        ran(3600, "ml.g4dn.2xlarge"), even_use(minutes=60, cpu=5, memory=5, gpu=90), market=None
+    )
     assert result == does_not_apply("…GPU…")
     result = verdict(
         ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))
@@ -94,9 +100,9 @@ def test_other_types_are_not_its_concern() -> None:
 def test_without_a_price_nothing_is_cheaper() -> None:
     """No rate of today's type."""
     result = verdict(
-        ran(3600, "ml.m5.4xlarge"),
+        M5,
         used(cpu=70, memory=20),
-        on=Market(KINDS, FixedPrices({"ml.c5.4xlarge": "0.816"})),
+        market=Market(KINDS, FixedPrices({"ml.c5.4xlarge": "0.816"})),
     )
     assert result == CLEAR
 
@@ -107,10 +113,9 @@ def test_zero_seconds_are_no_advice() -> None:
     assert result == cannot_judge("metric_missing")
 
 
-def test_busy_cores_in_much_memory_go_to_a_c_type() -> None:
-    """$0.92 - $0.816."""
-    # 70% of 16 vCPUs need 13.4, 20% of 64 GiB need 15.4: ml.c5.4xlarge.
-    result = verdict(ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=20))
+def test_70_percent_of_cpu_and_20_percent_of_memory_go_to_a_c_type() -> None:
+    # With 20% headroom 13.4 of 16 vCPUs and 15.4 of 32 GiB: $0.92 - $0.816.
+    result = verdict(M5, used(cpu=70, memory=20))
     assert result == finds(
         "Memory stayed under 20% of 64 GiB for 95% of 1 h on 1 x ml.m5.4xlarge.",
         builder="derived",
@@ -120,14 +125,13 @@ def test_busy_cores_in_much_memory_go_to_a_c_type() -> None:
     )
 
 
-def test_exactly_35_percent_is_used() -> None:
-    """Just under it is not; the policy may say 20."""
-    assert verdict(ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=35)) == CLEAR
-    assert verdict(ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=34.9)) == FOUND
+def test_35_percent_of_memory_is_used_and_34_9_percent_is_not_unless_the_policy_says_20() -> None:
+    assert verdict(M5, used(cpu=70, memory=35)) == CLEAR
+    assert verdict(M5, used(cpu=70, memory=34.9)) == FOUND
     result = verdict(
-        ran(3600, "ml.m5.4xlarge"),
+        M5,
         used(cpu=70, memory=20),
-        on=MARKET,
+        market=MARKET,
         limits={"memory_p95_below": 20},
     )
     assert result == CLEAR
@@ -136,37 +140,35 @@ def test_exactly_35_percent_is_used() -> None:
 def test_the_cheapest_type_that_holds_all_is_advised() -> None:
     # Never an older family, other storage, or vCPUs that are not steady.
     # 30.7 GiB; 46.1, which no c type of 16 vCPUs has; 7.7 vCPU and 15.4 GiB
-    result = verdict(ran(3600, "ml.r5.4xlarge"), used(cpu=70, memory=20))
+    result = verdict(R5, used(cpu=70, memory=20))
     assert result == finds(fix=["ml.c5.4xlarge"])
-    result = verdict(ran(3600, "ml.r5.4xlarge"), used(cpu=70, memory=30))
+    result = verdict(R5, used(cpu=70, memory=30))
     assert result == finds(fix=["ml.m5.4xlarge"])
-    result = verdict(ran(3600, "ml.m5.4xlarge"), used(cpu=40, memory=20))
+    result = verdict(M5, used(cpu=40, memory=20))
     assert result == finds(fix=["ml.c5.2xlarge"])
 
 
 def test_a_smaller_type_of_the_family_is_the_other_rules_story() -> None:
     # 18 GiB on 8 vCPUs: ml.c5.2xlarge has 16, and ml.m5.2xlarge is cheaper than ml.c5.4xlarge.
-    assert verdict(ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28)) == CLEAR
-    result = answer("cpu-underused", ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28), on=MARKET)
+    assert verdict(M5, used(cpu=30, memory=28)) == CLEAR
+    result = answer(
+        "cpu-underused", ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28), market=MARKET
+    )
     assert result == finds(fix=["ml.m5.2xlarge"])
 
 
 def test_the_advised_type_gets_no_advice_back() -> None:
     """The same use as on an ml.r5.4xlarge."""
-    assert verdict(ran(3600, "ml.c5.4xlarge"), used(cpu=70, memory=80)) == does_not_apply("…")
-    assert verdict(ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=60)) == CLEAR
+    assert verdict(C5, used(cpu=70, memory=80)) == does_not_apply("…")
+    assert verdict(M5, used(cpu=70, memory=60)) == CLEAR
 
 
 def test_a_legacy_type_may_move_within_its_time() -> None:
     """A job on an old type is told of the old c type where that is the cheapest."""
     kinds = KINDS | {"ml.m4.4xlarge": _sized("ml.m4.4xlarge", 16, 64, "general", legacy=True)}
     prices = Market(kinds, FixedPrices(USD | {"ml.m4.4xlarge": "0.96"}))
-    run = ran(3600, "ml.m4.4xlarge")
-    raw = [series(Metric.CPU, [1120] * 60), series(Metric.MEMORY, [20] * 60)]
-    of = usage(run, *raw, types=kinds)
-    answer = outcome(RULE, run, of, on=prices)
-    assert isinstance(answer, Found)
-    assert [fix.new for fix in answer.fix] == ["ml.c4.4xlarge"]
+    use = even_use(minutes=60, cpu=70, memory=20, types=kinds)
+    assert verdict(ran(3600, "ml.m4.4xlarge"), use, market=prices) == finds(fix=["ml.c4.4xlarge"])
 
 
 @pytest.mark.parametrize(
@@ -178,11 +180,6 @@ def test_a_legacy_type_may_move_within_its_time() -> None:
 )
 def test_the_busiest_host_decides(instance: str, busiest: int) -> None:
     """The memory of every host must be oversized, and must fit."""
-    run = ran(3600, instance, 2)
-    raw = [series(Metric.CPU, [1120] * 60, host=f"train/algo-{n}") for n in (1, 2)]
-    raw += [
-        series(Metric.MEMORY, [use] * 60, host=f"train/algo-{n}")
-        for n, use in ((1, 5), (2, busiest))
-    ]
-    of = usage(run, *raw, types=KINDS)
-    assert outcome(RULE, run, of, on=MARKET) == Clear()
+    cpu = {"cores": [11.2] * 60}
+    use = hosts(cpu | {"memory": [5] * 60}, cpu | {"memory": [busiest] * 60}, types=KINDS)
+    assert verdict(ran(3600, instance, 2), use) == CLEAR

@@ -2,19 +2,30 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+import pytest
+
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Metric
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
-from tests.fakes.jobs import phases, ran, series
+from tests.fakes.jobs import batch_job, ran
 from tests.fakes.judging import answer
-from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, even, finds, lines
+from tests.fakes.rule_cases import (
+    CLEAR,
+    FOUND,
+    cannot_judge,
+    does_not_apply,
+    even_use,
+    finds,
+    hosts,
+)
 
 RULE = "poor-scaling"
-FOUR = ran(3600, "ml.m5.4xlarge", 4)
-GPUS = ran(3600, "ml.g4dn.2xlarge", 4)
+FOUR_CPU = ran(3600, "ml.m5.4xlarge", 4)
+"""An hour on 4 hosts of 16 vCPUs."""
+FOUR_T4 = ran(3600, "ml.g4dn.2xlarge", 4)
+"""An hour on 4 hosts with a T4 each at $0.94."""
 TWINS = ran(3600, "ml.m5.xlarge", 4, volume_gb=None, fingerprint="same", data_pinned=True)
 """Four ml.m5.xlarge for an hour: $0.92."""
 
@@ -37,7 +48,7 @@ def family(*runs: tuple[int, int, str], **facts: Any) -> list[AuditSummary]:
     ]
 
 
-BUSY = even(60, hosts=4, cpu=90)
+BUSY = even_use(minutes=60, hosts=4, cpu=90)
 CHEAPER_ON_ONE = ((4, 3600, "0.92"), (1, 7200, "0.46"), (1, 9000, "0.575"))
 
 
@@ -80,7 +91,7 @@ def test_where_the_data_may_have_changed_the_difference_of_the_medians_is_possib
 
 def test_little_used_gpus_are_a_range_from_nothing() -> None:
     # Four at 20% are two at 40%: between nothing and half of 4 x $0.94.
-    result = verdict(GPUS, even(60, hosts=4, cpu=20, memory=10, gpu=20))
+    result = verdict(FOUR_T4, even_use(minutes=60, hosts=4, cpu=20, memory=10, gpu=20))
     assert result == finds(
         "The GPU of each of 4 hosts averaged 20% or less over 1 h on "
         "4 x ml.g4dn.2xlarge: 2 have room for it.",
@@ -91,34 +102,28 @@ def test_little_used_gpus_are_a_range_from_nothing() -> None:
     )
 
 
-def test_a_quarter_of_the_gpus_is_used() -> None:
+def test_gpus_at_24_9_percent_are_little_used_and_at_25_percent_they_are_not() -> None:
     """Jobstats' amber ends there."""
-    assert verdict(GPUS, even(60, hosts=4, cpu=20, gpu=24.9)) == FOUND
-    assert verdict(GPUS, even(60, hosts=4, cpu=20, gpu=25)) == CLEAR
+    assert verdict(FOUR_T4, even_use(minutes=60, hosts=4, cpu=20, gpu=24.9)) == FOUND
+    assert verdict(FOUR_T4, even_use(minutes=60, hosts=4, cpu=20, gpu=25)) == CLEAR
 
 
-def test_forty_percent_of_the_cpus_are_used() -> None:
-    """On a CPU job."""
-    assert verdict(FOUR, even(60, hosts=4, cpu=39.9)) == FOUND
-    assert verdict(FOUR, even(60, hosts=4, cpu=40)) == CLEAR
+def test_cpus_at_39_9_percent_are_little_used_and_at_40_percent_they_are_not() -> None:
+    assert verdict(FOUR_CPU, even_use(minutes=60, hosts=4, cpu=39.9)) == FOUND
+    assert verdict(FOUR_CPU, even_use(minutes=60, hosts=4, cpu=40)) == CLEAR
 
 
-def test_all_the_memory_must_fit() -> None:
+def test_fewer_hosts_must_hold_all_the_memory_and_20_percent_more() -> None:
     """5% of CPU fit on one host; 4 x 50% of memory plus 20% fill 2.4."""
-    assert verdict(FOUR, even(60, hosts=4, cpu=5, memory=10)) == finds(fix=[1])
-    assert verdict(FOUR, even(60, hosts=4, cpu=5, memory=50)) == finds(fix=[3])
-    assert verdict(FOUR, even(60, hosts=4, cpu=5, memory=80)) == CLEAR
+    assert verdict(FOUR_CPU, even_use(minutes=60, hosts=4, cpu=5, memory=10)) == finds(fix=[1])
+    assert verdict(FOUR_CPU, even_use(minutes=60, hosts=4, cpu=5, memory=50)) == finds(fix=[3])
+    assert verdict(FOUR_CPU, even_use(minutes=60, hosts=4, cpu=5, memory=80)) == CLEAR
 
 
 def test_a_host_whose_memory_is_not_known_is_taken_for_the_others() -> None:
     # One of four says 50%: the four fill 2.4 hosts, not 0.6.
-    result = verdict(
-        FOUR,
-        lines(
-            *[series(Metric.CPU, [80] * 60, host=f"train/algo-{n}") for n in range(1, 5)],
-            series(Metric.MEMORY, [50] * 60),
-        ),
-    )
+    cpu, memory = {"cores": [0.8] * 60}, {"memory": [50] * 60}
+    result = verdict(FOUR_CPU, hosts(cpu | memory, cpu, cpu, cpu))
     assert result == finds(fix=[3])
 
 
@@ -126,40 +131,44 @@ def test_one_well_used_host_keeps_all() -> None:
     """Every one must be little used."""
     result = verdict(
         ran(3600, "ml.m5.4xlarge", 2),
-        lines(series(Metric.CPU, [80] * 60), series(Metric.CPU, [800] * 60, host="train/algo-2")),
+        hosts({"cores": [0.8] * 60}, {"cores": [8.0] * 60}),
     )
     assert result == CLEAR
 
 
 def test_the_advised_count_gets_no_advice_back() -> None:
     """The same work on two hosts: 40% of each."""
-    assert verdict(ran(3600, "ml.g4dn.2xlarge", 2), even(60, hosts=2, cpu=20, gpu=40)) == CLEAR
-    assert verdict(ran(3600, "ml.m5.4xlarge", 3), even(60, hosts=3, cpu=6.7, memory=66.7)) == CLEAR
+    assert (
+        verdict(ran(3600, "ml.g4dn.2xlarge", 2), even_use(minutes=60, hosts=2, cpu=20, gpu=40))
+        == CLEAR
+    )
+    assert (
+        verdict(ran(3600, "ml.m5.4xlarge", 3), even_use(minutes=60, hosts=3, cpu=6.7, memory=66.7))
+        == CLEAR
+    )
 
 
 def test_hosts_that_did_nothing_are_other_rules_stories() -> None:
     """Idle GPUs, and an idle run."""
-    assert verdict(GPUS, even(60, hosts=4, cpu=20, gpu=1)) == CLEAR
-    assert verdict(FOUR, even(60, hosts=4, cpu=0)) == CLEAR
+    assert verdict(FOUR_T4, even_use(minutes=60, hosts=4, cpu=20, gpu=1)) == CLEAR
+    assert verdict(FOUR_CPU, even_use(minutes=60, hosts=4, cpu=0)) == CLEAR
 
 
-def test_each_kind_has_its_own_parameter() -> None:
-    """The same rule for three kinds."""
-    result = verdict(
-        replace(FOUR, kind=JobKind.PROCESSING, phases=phases(("Processing", 3600))),
-        lines(*(series(Metric.CPU, [80] * 60, host=f"train/algo-{n}") for n in range(1, 5))),
-    )
-    assert result == finds(paths=["ProcessingResources.ClusterConfig.InstanceCount"])
-    result = verdict(
-        replace(FOUR, kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600))),
-        lines(*(series(Metric.CPU, [80] * 60, host=f"train/algo-{n}") for n in range(1, 5))),
-    )
-    assert result == finds(paths=["TransformResources.InstanceCount"])
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        (JobKind.PROCESSING, "ProcessingResources.ClusterConfig.InstanceCount"),
+        (JobKind.TRANSFORM, "TransformResources.InstanceCount"),
+    ],
+)
+def test_each_kind_of_job_is_advised_by_its_own_parameter(kind: JobKind, path: str) -> None:
+    job = batch_job(kind, 3600, "ml.m5.4xlarge", 4)
+    assert verdict(job, even_use(minutes=60, hosts=4, cpu=5)) == finds(paths=[path])
 
 
 def test_one_instance_and_mixed_clusters_are_not_its_concern() -> None:
     # There is nothing to take away, or no count of one type.
-    result = verdict(ran(3600, "ml.m5.4xlarge"), even(60, cpu=5))
+    result = verdict(ran(3600, "ml.m5.4xlarge"), even_use(minutes=60, cpu=5))
     assert result == does_not_apply("it ran on one instance")
     result = verdict(
         ran(3600, groups=(InstanceGroup("ml.m5.4xlarge", 1), InstanceGroup("ml.m5.xlarge", 1)))
@@ -169,12 +178,12 @@ def test_one_instance_and_mixed_clusters_are_not_its_concern() -> None:
 
 def test_without_the_gpu_of_a_gpu_job_or_a_host_it_does_not_know() -> None:
     # Its card asks for CPU alone, which CPU jobs have too.
-    assert verdict(GPUS, even(60, hosts=4, cpu=5)) == cannot_judge("metric_missing")
-    assert verdict(FOUR, even(60, hosts=3, cpu=5)) == cannot_judge("hosts_missing")
+    assert verdict(FOUR_T4, even_use(minutes=60, hosts=4, cpu=5)) == cannot_judge("metric_missing")
+    assert verdict(FOUR_CPU, even_use(minutes=60, hosts=3, cpu=5)) == cannot_judge("hosts_missing")
 
 
-def test_ten_percent_dearer_are_told_and_less_is_not() -> None:
-    """Of medians: $0.92 against $0.836363."""
+def test_a_median_10_percent_above_that_on_fewer_hosts_is_found_and_less_is_not() -> None:
+    """$0.92 is 10% above $0.836363."""
     result = verdict(
         TWINS, BUSY, earlier=family((4, 3600, "0.92"), (2, 6000, "0.836"), (2, 6000, "0.836"))
     )
@@ -219,27 +228,14 @@ def test_only_the_same_work_is_compared() -> None:
     assert verdict(replace(TWINS, status="Failed"), BUSY, earlier=family(*CHEAPER_ON_ONE)) == CLEAR
 
 
-def test_use_says_nothing_twice() -> None:
-    """Use says nothing twice."""
+def test_little_use_is_not_told_again_on_the_fewer_hosts_that_it_advised() -> None:
     # On 8 hosts it said fewer; on 4 they are as little used: that is not their number.
-    assert verdict(FOUR, even(60, hosts=4, cpu=20), earlier=heeded(8)) == CLEAR
-    assert verdict(FOUR, even(60, hosts=4, cpu=20), earlier=heeded(4)) == FOUND
-    assert verdict(FOUR, even(60, hosts=4, cpu=20), earlier=heeded(None)) == FOUND
+    assert verdict(FOUR_CPU, even_use(minutes=60, hosts=4, cpu=20), earlier=heeded(8)) == CLEAR
+    assert verdict(FOUR_CPU, even_use(minutes=60, hosts=4, cpu=20), earlier=heeded(4)) == FOUND
+    assert verdict(FOUR_CPU, even_use(minutes=60, hosts=4, cpu=20), earlier=heeded(None)) == FOUND
 
 
-def test_late_gpu_points_are_too_few_to_judge() -> None:
-    """Two thirds of them."""
-    result = verdict(
-        GPUS,
-        lines(
-            *[
-                series(metric, points, host=f"train/algo-{n}")
-                for n in range(1, 5)
-                for metric, points in (
-                    (Metric.CPU, [160] * 60),
-                    (Metric.GPU, [None] * 20 + [10] * 40),
-                )
-            ]
-        ),
-    )
+def test_gpu_points_of_two_thirds_of_the_minutes_are_too_few_to_judge() -> None:
+    two_thirds = {"cores": [1.6] * 60, "gpu": [None] * 20 + [10] * 40}
+    result = verdict(FOUR_T4, hosts(*[two_thirds] * 4))
     assert result == cannot_judge("coverage_low")

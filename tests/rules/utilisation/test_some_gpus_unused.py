@@ -4,42 +4,45 @@ from functools import partial
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
-from tests.fakes.jobs import FixedPrices, even_use, gpu_type, phases, ran, series
+from tests.fakes.jobs import FixedPrices, batch_job, by_point, even, gpu_type, ran
 from tests.fakes.judging import answer
 from tests.fakes.rule_cases import (
     CLEAR,
     FOUND,
     cannot_judge,
     does_not_apply,
-    even,
+    even_use,
     finds,
-    later,
-    lines,
+    given_job,
+    hosts,
+    one_host,
 )
 
 RULE = "some-gpus-unused"
-FOUR = ran(3600, "ml.g4dn.12xlarge")
-LITTLE = even(60, gpu=20, gpu_memory=5, cpu=5, memory=5)
+FOUR_T4 = ran(3600, "ml.g4dn.12xlarge")
+"""An hour on 4 T4 of 16 GiB, 48 vCPUs and 192 GiB at $4.89. One T4 on ml.g4dn.xlarge is $0.736."""
+FITS_ONE_T4 = even_use(minutes=60, gpu=20, gpu_memory=5, cpu=5, memory=5)
+"""Of 4 T4 together 80% of one."""
 DDP = ("HyperParameters.sagemaker_torch_distributed_enabled", None, "true")
-EIGHT = gpu_type("ml.p4d.24xlarge", 96, 1152, 8, "A100")
-EIGHT = replace(EIGHT, gpu_memory_gib=Decimal(40), family="p4d")
-HALF = replace(EIGHT, name="ml.p4d.12xlarge", vcpu=48, memory_gib=Decimal(576), gpus=4)
-P4 = ran(3600, EIGHT.name)
+P4D = gpu_type("ml.p4d.24xlarge", 96, 1152, 8, "A100")
+P4D = replace(P4D, gpu_memory_gib=Decimal(40), family="p4d")
+HALF_A_P4D = replace(P4D, name="ml.p4d.12xlarge", vcpu=48, memory_gib=Decimal(576), gpus=4)
+EIGHT_A100 = ran(3600, P4D.name)
 
 
-def p4(*types: object) -> Market:
+def p4_market(*types: object) -> Market:
     """Eight A100 for $32.77 an hour; the smaller size is made up, for $16.39."""
-    usd_by_name = {EIGHT.name: "32.77", HALF.name: "16.39"}
-    return Market({kind.name: kind for kind in (EIGHT, *types)}, FixedPrices(usd_by_name))  # type: ignore[attr-defined, misc]
+    usd_by_name = {P4D.name: "32.77", HALF_A_P4D.name: "16.39"}
+    return Market({kind.name: kind for kind in (P4D, *types)}, FixedPrices(usd_by_name))  # type: ignore[attr-defined, misc]
 
 
-@later
+@given_job
 def used(run: Job, **percent: float) -> Measurements:
     """Even use of eight GPUs and 96 vCPUs, 0..100 of all."""
-    return even_use(run, (60, 60), 1, percent, {EIGHT.name: EIGHT})
+    return by_point(run, 1, even(60, percent), types={P4D.name: P4D})
 
 
 verdict = partial(answer, RULE)
@@ -47,7 +50,7 @@ verdict = partial(answer, RULE)
 
 def test_the_work_of_four_gpus_that_fits_on_one_is_found() -> None:
     # 20% of 4 T4 are 0.8 of one; 4.89 less 1 + 0.2 x 3 times 0.736, for an hour.
-    assert verdict(FOUR, LITTLE) == finds(
+    assert verdict(FOUR_T4, FITS_ONE_T4) == finds(
         "The work of the 4 GPUs over 1 h on 1 x ml.g4dn.12xlarge fits on one of them "
         "(at its peak 0.8 GPUs and 3.2 GiB of GPU memory).",
         usd="3.712400",
@@ -60,64 +63,53 @@ def test_the_work_of_four_gpus_that_fits_on_one_is_found() -> None:
 
 def test_one_gpu_did_the_work_only_where_no_distribution_is_known() -> None:
     # 4.89 less 0.736 once, and less 1 + 0.24 x 3 times; stages that take turns look like one GPU
-    result = verdict(FOUR, even(60, gpu=24, gpu_memory=5, cpu=5, memory=5))
+    result = verdict(FOUR_T4, even_use(minutes=60, gpu=24, gpu_memory=5, cpu=5, memory=5))
     assert result == finds(usd="4.154000", builder="derived", caution="…one of them did the work…")
     result = verdict(
-        replace(FOUR, hints=Hints(distribution="parameter_server")),
-        even(60, gpu=24, gpu_memory=5, cpu=5, memory=5),
+        replace(FOUR_T4, hints=Hints(distribution="parameter_server")),
+        even_use(minutes=60, gpu=24, gpu_memory=5, cpu=5, memory=5),
     )
     assert result == finds(
         usd="3.624080", builder="derived", caution="…of 4 GPUs takes turns on one…"
     )
     for word in ("smp", "xla", "accelerate"):
         result = verdict(
-            replace(FOUR, hints=Hints(distribution=word)),
-            even(60, gpu=24, gpu_memory=5, cpu=5, memory=5),
+            replace(FOUR_T4, hints=Hints(distribution=word)),
+            even_use(minutes=60, gpu=24, gpu_memory=5, cpu=5, memory=5),
         )
         assert result == finds(bucket="possible", caution=f"…does a part of the work ({word})…")
 
 
-def test_half_of_the_gpus_is_the_line() -> None:
-    # At the peak, GPU work and GPU memory both; three of four may be four at work.
-    # 50% of 4 = 2.0; 50.2% = 2.008
-    # of 64 GiB: 32.0, then 32.1
-    assert verdict(FOUR, even(60, gpu=50, gpu_memory=5, cpu=5, memory=5)) == FOUND
-    assert verdict(FOUR, even(60, gpu=50.2, gpu_memory=5, cpu=5, memory=5)) == CLEAR
-    assert verdict(FOUR, even(60, gpu=5, gpu_memory=50, cpu=5, memory=5)) == FOUND
-    assert verdict(FOUR, even(60, gpu=5, gpu_memory=50.2, cpu=5, memory=5)) == CLEAR
+def test_work_for_2_of_4_gpus_is_found_and_for_2_008_it_is_not() -> None:
+    # At the peak, of GPU work: 50% of 4 are 2.0, 50.2% are 2.008. Of 64 GiB GPU memory: 32.0, 32.1.
+    assert verdict(FOUR_T4, even_use(minutes=60, gpu=50, gpu_memory=5, cpu=5, memory=5)) == FOUND
+    assert verdict(FOUR_T4, even_use(minutes=60, gpu=50.2, gpu_memory=5, cpu=5, memory=5)) == CLEAR
+    assert verdict(FOUR_T4, even_use(minutes=60, gpu=5, gpu_memory=50, cpu=5, memory=5)) == FOUND
+    assert verdict(FOUR_T4, even_use(minutes=60, gpu=5, gpu_memory=50.2, cpu=5, memory=5)) == CLEAR
 
 
-def test_the_policy_may_draw_the_line_elsewhere() -> None:
-    """At a quarter, work for two of four is clear."""
+def test_if_the_policy_sets_25_percent_work_for_2_of_4_gpus_is_clear() -> None:
     result = verdict(
-        FOUR, even(60, gpu=40, gpu_memory=5, cpu=5, memory=5), limits={"fits_on_at_most": 25}
+        FOUR_T4,
+        even_use(minutes=60, gpu=40, gpu_memory=5, cpu=5, memory=5),
+        limits={"fits_on_at_most": 25},
     )
     assert result == CLEAR
 
 
-def test_work_on_all_gpus_is_clear() -> None:
-    """90% of each."""
-    assert verdict(FOUR, even(60, gpu=90, gpu_memory=80, cpu=30, memory=30)) == CLEAR
+def test_4_gpus_at_90_percent_are_clear() -> None:
+    assert verdict(FOUR_T4, even_use(minutes=60, gpu=90, gpu_memory=80, cpu=30, memory=30)) == CLEAR
 
 
-def test_the_peak_of_the_busiest_host_decides() -> None:
-    """One of two hosts at 90%."""
-    result = verdict(
-        ran(3600, "ml.g4dn.12xlarge", 2),
-        lines(
-            *[
-                series(metric, [4 * value] * 60, host=f"train/algo-{n}")
-                for n, gpu in ((1, 20), (2, 90))
-                for metric, value in ((Metric.GPU, gpu), (Metric.GPU_MEMORY, 5))
-            ]
-        ),
-    )
+def test_one_of_two_hosts_at_90_percent_keeps_all_gpus() -> None:
+    little, much = ({"gpu": [4 * gpu] * 60, "gpu_memory": [4 * 5] * 60} for gpu in (20, 90))
+    result = verdict(ran(3600, "ml.g4dn.12xlarge", 2), hosts(little, much))
     assert result == CLEAR
 
 
 def test_without_a_size_that_holds_it_there_is_no_figure() -> None:
     # 30% of 48 vCPUs with 20% are 17.3, and one T4 comes with 16 at most.
-    result = verdict(FOUR, even(60, gpu=20, gpu_memory=5, cpu=30, memory=5))
+    result = verdict(FOUR_T4, even_use(minutes=60, gpu=20, gpu_memory=5, cpu=30, memory=5))
     assert result == finds(
         change=None,
         builder="advice",
@@ -127,19 +119,21 @@ def test_without_a_size_that_holds_it_there_is_no_figure() -> None:
 
 
 def test_without_a_type_the_work_is_spread_or_there_is_more_of_it() -> None:
-    result = verdict(replace(FOUR, image=None), even(60, gpu=20, gpu_memory=5, cpu=30, memory=5))
+    result = verdict(
+        replace(FOUR_T4, image=None), even_use(minutes=60, gpu=20, gpu_memory=5, cpu=30, memory=5)
+    )
     assert result == finds(fix=[], caution="…does not fit…Spread the work over all GPUs instead.")
     # spread already
     result = verdict(
-        replace(FOUR, hints=Hints(distribution="ddp")),
-        even(60, gpu=20, gpu_memory=5, cpu=30, memory=5),
+        replace(FOUR_T4, hints=Hints(distribution="ddp")),
+        even_use(minutes=60, gpu=20, gpu_memory=5, cpu=30, memory=5),
     )
     assert result == finds(fix=[], caution="…Give each GPU more work instead: a larger batch.")
 
 
 def test_p4_types_take_amazons_own_library() -> None:
     # SMDDP, whose switch goes with the type; no smaller size of a p4d can be bought.
-    result = verdict(P4, used(gpu=10, gpu_memory=10, cpu=5, memory=5), on=p4())
+    result = verdict(EIGHT_A100, used(gpu=10, gpu_memory=10, cpu=5, memory=5), market=p4_market())
     assert result == finds(
         fix=[
             ("HyperParameters.sagemaker_distributed_dataparallel_enabled", "true"),
@@ -151,73 +145,68 @@ def test_p4_types_take_amazons_own_library() -> None:
 
 def test_a_smaller_size_may_have_more_gpus_than_needed() -> None:
     # One GPU's work on the made-up half of a p4d: still the smaller size.
-    result = verdict(P4, used(gpu=10, gpu_memory=10, cpu=5, memory=5), on=p4(HALF))
-    assert result == finds(fix=[HALF.name])
+    result = verdict(
+        EIGHT_A100, used(gpu=10, gpu_memory=10, cpu=5, memory=5), market=p4_market(HALF_A_P4D)
+    )
+    assert result == finds(fix=[HALF_A_P4D.name])
 
 
 def test_one_gpu_is_not_its_concern() -> None:
     """There are no fewer."""
-    result = verdict(ran(3600, "ml.g4dn.xlarge"), even(60, gpu=5, gpu_memory=5))
+    result = verdict(ran(3600, "ml.g4dn.xlarge"), even_use(minutes=60, gpu=5, gpu_memory=5))
     assert result == does_not_apply("…one GPU…")
-    result = verdict(replace(FOUR, groups=(*FOUR.groups, InstanceGroup("ml.g4dn.xlarge", 1))))
+    result = verdict(replace(FOUR_T4, groups=(*FOUR_T4.groups, InstanceGroup("ml.g4dn.xlarge", 1))))
     assert result == does_not_apply("…several groups…")
 
 
 def test_gpus_that_did_nothing_are_left_to_gpu_idle() -> None:
     """That is another story."""
-    assert verdict(FOUR, even(60, gpu=0, gpu_memory=1, cpu=50)) == does_not_apply("…gpu-idle…")
+    assert verdict(FOUR_T4, even_use(minutes=60, gpu=0, gpu_memory=1, cpu=50)) == does_not_apply(
+        "…gpu-idle…"
+    )
 
 
 def test_a_catalogue_without_the_gpus_memory_says_nothing() -> None:
     """How many GPUs hold it cannot be said."""
-    result = verdict(
-        P4,
-        used(gpu=10, gpu_memory=10),
-        on=Market(
-            {replace(EIGHT, gpu_memory_gib=None).name: replace(EIGHT, gpu_memory_gib=None)},
-            FixedPrices({replace(EIGHT, gpu_memory_gib=None).name: "32.77"}),
-        ),
-    )
+    unsized = replace(P4D, gpu_memory_gib=None)
+    market = Market({unsized.name: unsized}, FixedPrices({unsized.name: "32.77"}))
+    result = verdict(EIGHT_A100, used(gpu=10, gpu_memory=10), market=market)
     assert result == cannot_judge("not_recorded")
 
 
 def test_a_training_plan_gets_no_other_size() -> None:
     # It is prepaid for this one; to distribute the work is free.
     result = verdict(
-        replace(FOUR, purchase=Purchase.TRAINING_PLAN),
-        even(60, gpu=20, gpu_memory=5, cpu=5, memory=5),
+        replace(FOUR_T4, purchase=Purchase.TRAINING_PLAN),
+        FITS_ONE_T4,
     )
     assert result == finds(change=None, bucket="none", caution="…prepaid…")
 
 
 def test_work_may_be_distributed_instead() -> None:
     """Work may be distributed instead, where the image is PyTorch and no sign says that it is."""
-    assert verdict(FOUR, LITTLE) == finds(ways=[["ml.g4dn.2xlarge"], [DDP]])
+    assert verdict(FOUR_T4, FITS_ONE_T4) == finds(ways=[["ml.g4dn.2xlarge"], [DDP]])
     # Four processes may wait one after the other on one GPU: its saving is possible at most.
-    result = verdict(replace(FOUR, hints=Hints(distribution="ddp")), LITTLE)
+    result = verdict(replace(FOUR_T4, hints=Hints(distribution="ddp")), FITS_ONE_T4)
     assert result == finds(ways=[["ml.g4dn.2xlarge"]], bucket="possible")
     result = verdict(
-        replace(FOUR, image="683313688378.dkr.ecr.us-east-1.amazonaws.com/own:1"), LITTLE
+        replace(FOUR_T4, image="683313688378.dkr.ecr.us-east-1.amazonaws.com/own:1"), FITS_ONE_T4
     )
     assert result == finds(ways=[["ml.g4dn.2xlarge"]])
-    result = verdict(
-        replace(
-            FOUR, kind=JobKind.PROCESSING, phases=phases(("Processing", 3600)), billable_s=None
-        ),
-        lines(series(Metric.GPU, [80] * 60), series(Metric.GPU_MEMORY, [80] * 60)),
-    )
+    processing = batch_job(JobKind.PROCESSING, 3600, "ml.g4dn.12xlarge")
+    result = verdict(processing, one_host(gpu=[80] * 60, gpu_memory=[80] * 60))
     assert result == finds(fix=[])
 
 
 def test_it_tells_gpu_underuseds_story_on_the_advised_size_nothing_is_said_again() -> None:
     result = verdict(
-        ran(3600, "ml.g4dn.xlarge"), even(60, gpu=80, gpu_memory=20, cpu=60, memory=60)
+        ran(3600, "ml.g4dn.xlarge"), even_use(minutes=60, gpu=80, gpu_memory=20, cpu=60, memory=60)
     )
     assert result == does_not_apply("…")
     result = answer(
         "gpu-underused",
         ran(3600, "ml.g4dn.xlarge"),
-        even(60, gpu=80, gpu_memory=20, cpu=60, memory=60),
+        even_use(minutes=60, gpu=80, gpu_memory=20, cpu=60, memory=60),
     )
     assert result == CLEAR
 

@@ -1,26 +1,29 @@
-"""Series and curves as they should never be, by what is wrong with them; every rule is on."""
+"""Series, curves, jobs and policies as they should never be; every rule is on."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from functools import cache
+from typing import Any
 
 from sageaudit.adapters.prices import sources
-from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.job import Job, Parent, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Direction, Objective, TransformBatching, Upload
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
+from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
+from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase
 from sageaudit.structs import replace
 from tests.fakes import judging
-from tests.fakes.jobs import START, job, phases, ran
+from tests.fakes.families import earlier_run
+from tests.fakes.jobs import START, Points, batch_job, host_series, job, phases, ran, usage
 from tests.fakes.sound import EVERY_RULE_ON
 
 HOURS = 3
 MINUTES = 60 * HOURS
 NAN, INF = float("nan"), float("inf")
-Values = Sequence[float | None]
 _AT_WORK: dict[object, Measurements] = {}
 """Measured once for all that plays a part in it."""
 
@@ -31,24 +34,15 @@ def market() -> Market:
     return sources.offline_markets().market(job(), START)
 
 
-def case(run: Job, of: Measurements | None = None, **more: object) -> FamilyCase:
+def case(run: Job, use: Measurements | None = None, **more: Any) -> FamilyCase:
     """A job as rules see it, every rule switched on."""
-    usage = of if of is not None else at_work(run)
-    more = {"policy": EVERY_RULE_ON, "earlier": ()} | more
-    return judging.case(run, usage, on=market(), **more)  # type: ignore[arg-type]
+    plain: dict[str, Any] = {"policy": EVERY_RULE_ON, "earlier": ()}
+    return judging.case(run, use or at_work(run), market=market(), **plain | more)
 
 
-def measured(run: Job, raw: Sequence[RawSeries], code: str = "metric_missing") -> Measurements:
+def measured(run: Job, raw: Sequence[RawSeries]) -> Measurements:
     """What is left of such series."""
-    return measure(run, raw, market().types, absent=Missing(code, "no points"))
-
-
-def raw(
-    metric: Metric, values: Values, host: str = "train/algo-1", period_s: int = 60, start_s: int = 0
-) -> RawSeries:
-    """One series of `train`."""
-    start = START + timedelta(seconds=start_s)
-    return RawSeries(host, metric.value, start, period_s, tuple(values))
+    return usage(run, *raw, types=market().types)
 
 
 def at_work(run: Job) -> Measurements:
@@ -65,13 +59,14 @@ def host(name: str, minutes: int = MINUTES, period_s: int = 60) -> list[RawSerie
     points = minutes * 60 // period_s
     busy = [0.0 if n * 6 < points or n * 6 > 5 * points else 1.0 for n in range(points)]
     swing = [share * (0.2 + 0.8 * (n % 7 < 4)) for n, share in enumerate(busy)]
-    return [
-        raw(Metric.CPU, [110 * share + 2 for share in swing], name, period_s),
-        raw(Metric.GPU, [60 * share for share in swing], name, period_s),
-        raw(Metric.GPU_MEMORY, [25 * share for share in busy], name, period_s),
-        raw(Metric.MEMORY, [12 + 20 * share for share in busy], name, period_s),
-        raw(Metric.DISK, [1.5] * points, name, period_s),
-    ]
+    points_of = {
+        "cores": [1.1 * share + 0.02 for share in swing],
+        "gpu": [60 * share for share in swing],
+        "gpu_memory": [25 * share for share in busy],
+        "memory": [12 + 20 * share for share in busy],
+        "disk": [1.5] * points,
+    }
+    return host_series(name, points_of, period_s=period_s)
 
 
 def workers() -> Iterator[Job]:
@@ -85,31 +80,28 @@ def workers() -> Iterator[Job]:
 
 def other_kinds() -> Iterator[Job]:
     """A processing and a transform job, with what is theirs."""
-    run = ran(3600 * HOURS, "ml.m5.4xlarge", 2)
-    yield replace(
-        run,
-        kind=JobKind.PROCESSING,
-        phases=phases(("Processing", 3600 * HOURS)),
-        uploads=(Upload("out", "EndOfJob"),),
-    )
-    yield replace(
-        run,
-        kind=JobKind.TRANSFORM,
-        phases=phases(("Transform", 3600 * HOURS)),
-        batch=TransformBatching("SingleRecord", 1, 6),
-        max_runtime_s=None,
-    )
+    seconds = 3600 * HOURS
+    uploads = (Upload("out", "EndOfJob"),)
+    yield batch_job(JobKind.PROCESSING, seconds, "ml.m5.4xlarge", 2, uploads=uploads)
+    batch = TransformBatching("SingleRecord", 1, 6)
+    yield batch_job(JobKind.TRANSFORM, seconds, "ml.m5.4xlarge", 2, batch=batch, max_runtime_s=None)
+
+
+def every_worker() -> Iterator[Job]:
+    """All of them."""
+    yield from workers()
+    yield from other_kinds()
 
 
 def with_series(*lines: RawSeries) -> Iterator[FamilyCase]:
     """Each kind of worker with just these series."""
-    for run in (*workers(), *other_kinds()):
+    for run in every_worker():
         yield case(run, measured(run, lines))
 
 
-def everywhere(change: Callable[[Values], Values]) -> Iterator[FamilyCase]:
+def everywhere(change: Callable[[Points], Points]) -> Iterator[FamilyCase]:
     """Every worker with every series changed."""
-    for run in (*workers(), *other_kinds()):
+    for run in every_worker():
         lines = [replace(line, values=tuple(change(line.values))) for line in host("train/algo-1")]
         yield case(run, measured(run, lines))
 
@@ -119,7 +111,7 @@ def only(metric: Metric) -> Iterator[FamilyCase]:
     yield from with_series(*(line for line in host("train/algo-1") if line.metric == metric.value))
 
 
-def with_curves(*curves: Values, period_s: int = 60, start_s: int = 1200) -> Iterator[FamilyCase]:
+def with_curves(*curves: Points, period_s: int = 60, start_s: int = 1200) -> Iterator[FamilyCase]:
     """Every worker with the curves of a loss, of an accuracy and of what nobody knows."""
     tuned = Objective("strange", Direction.MAXIMIZE)
     for run in workers():
@@ -146,12 +138,17 @@ def large(points: int, period_s: int, hosts: int = 64) -> Iterator[FamilyCase]:
         yield case(run, measured(run, lines))
 
 
-def gaps(values: Values) -> Values:
+def one_point(start_s: int) -> list[RawSeries]:
+    """One CPU point so many seconds after the job's start."""
+    return host_series("train/algo-1", {"cores": [0.05]}, start=START + timedelta(seconds=start_s))
+
+
+def gaps(values: Points) -> Points:
     """Two thirds, and an hour, are not there."""
     return [None if n % 3 or 60 < n < 120 else value for n, value in enumerate(values)]
 
 
-def nonsense(values: Values) -> Values:
+def nonsense(values: Points) -> Points:
     """Not a number, without end, below nothing, above all."""
     odd = (NAN, INF, -INF, -5.0, 1e300, None)
     return [odd[n % 6] if n % 5 == 0 else value for n, value in enumerate(values)]
@@ -187,8 +184,8 @@ SERIES: Mapping[str, Callable[[], Iterator[FamilyCase]]] = {
             for line, period_s in zip(host("a"), (60, 300, 3600, 1, 17), strict=True)
         )
     ),
-    "series long before the job": lambda: with_series(raw(Metric.CPU, [5.0], start_s=-9_000_000)),
-    "series long after the job": lambda: with_series(raw(Metric.CPU, [5.0], start_s=9_000_000)),
+    "series long before the job": lambda: with_series(*one_point(-9_000_000)),
+    "series long after the job": lambda: with_series(*one_point(9_000_000)),
     "CPU alone": lambda: only(Metric.CPU),
     "GPU alone": lambda: only(Metric.GPU),
     "memory alone": lambda: only(Metric.MEMORY),
@@ -216,3 +213,64 @@ CURVES: Mapping[str, Callable[[], Iterator[FamilyCase]]] = {
     "best at once, then flat": lambda: with_curves([1.0, *[0.2] * 150], [0.0, *[0.9] * 150]),
 }
 """What is wrong with the curves."""
+
+
+def altered(**changes: object) -> Iterator[FamilyCase]:
+    """Every worker with the same fields changed; its series are those of its hosts at work."""
+    for run in every_worker():
+        yield case(replace(run, **changes))  # type: ignore[arg-type]
+
+
+def every_status() -> Iterator[FamilyCase]:
+    """AWS's own words, and one of none."""
+    words = "Completed Failed Stopped InProgress Stopping Pending DeleteFailed Odd"
+    for status in words.split():
+        for secondary in (None, status, "Odd"):
+            yield from altered(status=status, secondary_status=secondary)
+
+
+def every_kind() -> Iterator[FamilyCase]:
+    """A job that says to be another kind than it looks."""
+    for kind in JobKind:
+        yield from altered(kind=kind)
+
+
+def every_purchase() -> Iterator[FamilyCase]:
+    """On demand, spot, training plan, serverless: with and without instances."""
+    for purchase in Purchase:
+        yield from altered(purchase=purchase)
+        yield from altered(purchase=purchase, groups=(), max_wait_s=10**9, checkpointed=True)
+
+
+def every_parent() -> Iterator[FamilyCase]:
+    """Whatever started it."""
+    for kind in JobKind:
+        yield from altered(parent=Parent(kind.row.rollup, "arn:aws:odd"), pipeline_step="")
+
+
+def every_threshold(value: float) -> Iterator[FamilyCase]:
+    """A policy that sets all thresholds to one number, or as near as their units allow."""
+    limits = {
+        rule.name.name: {
+            one.key: min(value, 100.0) if one.unit.startswith("percent of ") else value
+            for one in rule.thresholds
+        }
+        for rule in catalogue.load()
+    }
+    policy = replace(EVERY_RULE_ON, thresholds=limits)
+    earlier = [earlier_run(n, fingerprint="f", reason="unknown") for n in range(1, 20)]
+    earlier += [earlier_run(n, status="Failed") for n in range(1, 20)]
+    for run in every_worker():
+        yield case(run, policy=policy, earlier=earlier)
+        yield case(run, measured(run, host("train/algo-1")[:2]), policy=policy)
+        unmeasured = measured(run, ())
+        for changes in (
+            {"status": "Failed", "left_artifact": False},
+            {"purchase": Purchase.SPOT, "checkpointed": True},
+            {"phases": phases(("Starting", -300), ("Training", 60)), "training_s": Decimal(60)},
+            {"fingerprint": "f", "data_pinned": True},
+        ):
+            strange = replace(run, **changes)  # type: ignore[arg-type]
+            yield case(strange, unmeasured, policy=policy, earlier=earlier)
+    curve = [math.exp(-n) for n in range(150)]
+    yield from (replace(one, policy=policy) for one in with_curves(curve))
