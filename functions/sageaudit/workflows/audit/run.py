@@ -24,20 +24,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
 
 from sageaudit.domain.audit.audit import Audit, unaudited
 from sageaudit.domain.audit.document import AuditDocument, document
-from sageaudit.domain.audit.record import NO_CREATION_TIME, Detail, Entry, Recorded, Verdict
+from sageaudit.domain.audit.record import (
+    NO_CREATION_TIME,
+    NOT_NAMED,
+    Detail,
+    Entry,
+    Recorded,
+    Verdict,
+)
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.describe import kept_tags
-from sageaudit.domain.job.family import FAMILY_VERSION
+from sageaudit.domain.job.family import FAMILY_VERSION, family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import RollUp
 from sageaudit.domain.job.ref import JobEnded
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measure import unpack
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import Unavailable, reading
+from sageaudit.ports import History
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import (
     Attempt,
@@ -53,7 +61,6 @@ from sageaudit.workflows.audit.attempt import (
 from sageaudit.workflows.audit.judge import Child, audit_job, audit_roll_up, run_summary
 from sageaudit.workflows.audit.read import (
     NotDescribed,
-    RunUsage,
     Tags,
     describe,
     read_job,
@@ -69,11 +76,13 @@ from sageaudit.workflows.audit.reaudit import (
     with_recheck,
 )
 from sageaudit.workflows.audit.stored import (
-    FamilyRuns,
+    RunUsage,
     children_of,
     detail_of,
     earlier_heads,
-    read_family,
+    pool_of,
+    runs_before,
+    runs_of,
     stored_run,
     versions,
 )
@@ -98,11 +107,12 @@ def audit_finished_job(
     with another job; AccessDenied, Throttled or Unavailable when it does not answer.
     """
     described = describe(ended, deps.jobs)
-    attempt = Attempt.of(described.ended, deps, now, caller, waited, again=again)
+    known = None if again else _newest_audit(described.ended, deps.history)
+    attempt = Attempt(described.ended, deps, now, caller, waited, again, known)
     if isinstance(described, NotDescribed):
         return _not_described(described, attempt)
-    if attempt.known is not None and attempt.repeats(described.modified_at):
-        return _repeated(attempt.known, attempt)
+    if known is not None and attempt.repeats(described.modified_at):
+        return _repeated(known, attempt)
     tags = read_tags(attempt)
     if tags.late and (later := attempt.later(Wait.TAGS, tags.notes[0])):
         return later
@@ -123,19 +133,28 @@ def audit_finished_job(
     incomplete = "its metrics are not complete yet"
     if used.worth_a_wait and (later := attempt.later(Wait.LATE_METRICS, incomplete)):
         return later
-    audit, family = _judge_run(job, used.usage, market, deps, now=now)
-    return _record_run(audit, attempt, answer=described.answer, tags=tags, used=used, family=family)
+    audit, compared = _judge_run(job, used.usage, market, deps, now=now)
+    detail = detail_of(described.answer, tags.tags, used.usage, used.stored)
+    return _record_run(audit, attempt, detail=detail, tags=tags, used=used, compared=compared)
+
+
+def _newest_audit(ended: JobEnded, history: History) -> AuditSummary | None:
+    if ended.created_at is None:
+        return None
+    return history.head(JobKey(ended.ref.arn, ended.created_at))
 
 
 def _judge_run(
     job: Job, usage: Measurements, market: Market, deps: AuditDependencies, *, now: datetime
-) -> tuple[Audit, FamilyRuns]:
-    """The audit of a run beside the earlier runs of its family."""
-    family = read_family(
-        job, usage, market, deps.history, family_tag=deps.policy.family_tag, now=now
-    )
-    if not deps.history_lasts:
-        family = FamilyRuns(None, None, family.pool)
+) -> tuple[Audit, tuple[AuditSummary, ...] | None]:
+    """The audit of a run, and the earlier runs of its family that it was compared with.
+
+    None for a history that is thrown away, which may lack some of them.
+    """
+    place = job.account or NOT_NAMED, job.region or NOT_NAMED
+    name = family(job, deps.policy.family_tag)
+    heads = runs_before(job.ended_at or now, deps.history, *place, name)
+    compared = heads if deps.history_lasts else None
     audit = audit_job(
         job,
         usage,
@@ -143,32 +162,27 @@ def _judge_run(
         deps.policy,
         deps.ruleset,
         now=now,
-        earlier=family.earlier,
-        pool=family.pool,
+        earlier=None if compared is None else runs_of(compared),
+        pool=pool_of(job, usage, market, heads, deps.history),
     )
-    return audit, family
+    return audit, compared
 
 
 def _record_run(
     audit: Audit,
     attempt: Attempt,
     *,
-    answer: Mapping[str, Any],
+    detail: Detail,
     tags: Tags,
     used: RunUsage,
-    family: FamilyRuns,
+    compared: tuple[AuditSummary, ...] | None,
 ) -> Audited:
     """Records the audit of a run that Describe answered, with what is kept to audit it again."""
-    detail = detail_of(answer, tags.tags, used.usage)
-    if used.stored is not None:
-        detail = replace(detail, series=used.stored.series, note=used.stored.note)
     unread = (*attempt.deps.notes, *tags.notes, *filter(None, (detail.note,)))
     notes = tuple(dict.fromkeys(unread))
     audit = replace(audit, notes=(*audit.notes, *notes))
     complete = audit.job.finished and not used.late and not tags.late
-    done = _record(
-        audit, attempt, complete=complete, detail=detail, used=used, compared=family.heads
-    )
+    done = _record(audit, attempt, complete=complete, detail=detail, used=used, compared=compared)
     return replace(done, notes=notes)
 
 
@@ -318,10 +332,10 @@ def _close(attempt: Attempt, known: AuditSummary, why: str) -> Audited | Repeate
         made, run = close_stored(stored, why), known
         compared: tuple[AuditSummary, ...] | None = earlier_heads(known, history)
         if (judged := _judged_as_stored(known, attempt)) is not None:
-            audit, family = judged
+            audit, compared = judged
             again = document(audit if audit.final else closed(audit, why))
             run = known if same_figures(stored, again) else run_summary(audit)
-            made, compared = amended(stored, again), family.heads
+            made = amended(stored, again)
     entry = Entry(
         key=known.key,
         last_modified_at=known.last_modified_at,
@@ -336,11 +350,15 @@ def _close(attempt: Attempt, known: AuditSummary, why: str) -> Audited | Repeate
     return Audited(recorded, known.key, made, None, reaudited=True)
 
 
-def _judged_as_stored(known: AuditSummary, attempt: Attempt) -> tuple[Audit, FamilyRuns] | None:
+def _judged_as_stored(
+    known: AuditSummary, attempt: Attempt
+) -> tuple[Audit, tuple[AuditSummary, ...] | None] | None:
     """The run judged by what is kept of it; None of a roll-up, and if its details are gone."""
     deps, now = attempt.deps, attempt.now
-    run = None if known.rollup else stored_run(known, deps.history)
-    if run is None or not run.job.finished:
+    if known.rollup or (run := stored_run(known, deps.history)) is None:
         return None
-    market = deps.markets.market(run.job, now)
-    return _judge_run(run.job, run.usage(market.types), market, deps, now=now)
+    job, detail = run
+    if not job.finished:
+        return None
+    market = deps.markets.market(job, now)
+    return _judge_run(job, unpack(detail.series, job, market.types), market, deps, now=now)
