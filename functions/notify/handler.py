@@ -57,7 +57,7 @@ from sageaudit.errors import Malformed, RejectedEvent, reading
 from sageaudit.output.text.links import HistoryPlace
 from sageaudit.ports import History, Queue
 from sageaudit.settings import NotifySettings
-from sageaudit.workflows.notify.run import NotifyDependencies, notify
+from sageaudit.workflows.notify import NotifyDependencies, notify
 
 _STOP_BEFORE_MS = (RESERVE_S + 15) * 1000
 """Below this remaining time, no further record is started."""

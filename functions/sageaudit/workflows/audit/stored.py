@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -26,6 +26,9 @@ from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.ports import History
 from sageaudit.structs import replace
+
+if TYPE_CHECKING:
+    from sageaudit.domain.guides import GuideDocument
 
 MAX_BYTES = 200 * 1024
 """Of the packed series of one run, in its details."""
@@ -217,3 +220,30 @@ def is_child(key: JobKey, rollup: JobKey, rollup_ended_at: datetime | None) -> b
 def versions(heads: Sequence[AuditSummary]) -> set[tuple[JobKey, int]]:
     """Which versions of which runs these are."""
     return {(head.key, head.version) for head in heads}
+
+
+def read_guides(
+    history: History, document: AuditDocument, types: Mapping[str, InstanceType]
+) -> list[GuideDocument]:
+    """The guides of an audit, by what the history keeps of its run and family. Raises AwsError."""
+    from sageaudit.domain.guides import chosen, of_audit  # noqa: PLC0415 - no function needs guides
+
+    named = document["job"]
+    begun = named["created_at"] or named["started_at"]
+    created_at = datetime.fromisoformat(begun) if begun else NO_CREATION_TIME
+    head = history.head(JobKey(named["arn"] or named["name"], created_at))
+    if head is None:
+        return chosen(of_audit(document, None, None, (), types))
+    runs = runs_of(earlier_heads(head, history))
+    return chosen(of_audit(document, _described_job(head, history), head, runs, types))
+
+
+def _described_job(head: AuditSummary, history: History) -> Job | None:
+    """The job as it was described; None after 90 days, and if it cannot be read."""
+    try:
+        detail = history.detail(head.key)
+        if detail is None:
+            return None
+        return parse(detail.describe, detail.tags, account=head.account, region=head.region)
+    except (BadHistory, Malformed):
+        return None
