@@ -15,7 +15,7 @@ from sageaudit.adapters.aws.report_store import S3ReportStore
 from sageaudit.adapters.channels.services import writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
@@ -88,7 +88,8 @@ def build(
     settings, session = DigestSettings.from_env(environ), session or new_session()
     limit, of_report = TimeLimit(session, clock), TimeLimit(session, clock)
     dynamodb = client(limit, "dynamodb")
-    history = DynamoHistory(client(of_report, "dynamodb"), settings.table_name)
+    history = DynamoHistory(dynamodb, settings.table_name)
+    reported = DynamoHistory(client(of_report, "dynamodb"), settings.table_name)
 
     def begin(left_ms: float) -> None:
         limit.begin(left_ms)
@@ -97,15 +98,15 @@ def build(
     policy = policy or stored_policy.load()
     bucket = policy.digest and policy.digest.report_bucket
     deps = DigestDependencies(
-        history=DynamoHistory(dynamodb, settings.table_name),
+        history=history,
         ledger=DynamoAlertLedger(dynamodb, settings.table_name),
-        decisions=DynamoDecisions(dynamodb, settings.table_name),
+        decisions=history,
         policy=policy,
         writers=writers(policy.channels),
         reports=S3ReportStore(client(of_report, "s3"), bucket, settings.account_id)
         if bucket
         else None,
-        source=ReportSource(history, packaged.types(), most_runs=MOST_RUNS),
+        source=ReportSource(reported, packaged.types(), most_runs=MOST_RUNS),
         place=HistoryPlace.of_table(settings.table_name, settings.region),
     )
     return Digester(deps, clock, Report(environ), begin)

@@ -24,7 +24,7 @@ from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.channels.services import writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
@@ -35,7 +35,7 @@ from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.errors import AwsError
-from sageaudit.ports import History, SweepNotes
+from sageaudit.ports import SweepNotes
 from sageaudit.rules import catalogue
 from sageaudit.settings import SweepSettings
 from sageaudit.workflows.sweep import run as sweeping
@@ -239,7 +239,7 @@ def build(
 
 def _watching(
     accounts: Accounts,
-    history: History,
+    history: DynamoHistory,
     dynamodb: Any,
     settings: SweepSettings,
     policy: Policy,
@@ -254,7 +254,7 @@ def _watching(
         ),
         markets=live_markets(price_list, PriceCache(dynamodb, settings.table_name), clock),
         history=history,
-        decisions=DynamoDecisions(dynamodb, settings.table_name),
+        decisions=history,
         ledger=DynamoAlertLedger(dynamodb, settings.table_name),
         policy=policy,
         rules=[rule.name for rule in catalogue.ruleset().rules],

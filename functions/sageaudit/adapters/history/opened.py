@@ -15,7 +15,7 @@ from typing import Any, Self
 from msgspec import Struct
 
 from sageaudit.adapters.files.local_files import data_folder
-from sageaudit.adapters.history.codec import ended_sk
+from sageaudit.adapters.history.codec import moment_sk
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, Row, RunIndex, RunQuery
@@ -79,8 +79,7 @@ def open_history(
             " option, either SAGEAUDIT_HISTORY or SAGEAUDIT_TABLE in the environment"
         )
     if table is not None:
-        session, of_table, decisions = _open_table(table, profile, region)
-        return HistorySource(of_table, decisions, table, session)
+        return _open_table(table, profile, region)
     path = history or default_path()
     if history is None and create:
         make_folder(path.parent)
@@ -101,20 +100,15 @@ def in_memory(name: str) -> HistorySource:
     return HistorySource(history, history, name)
 
 
-def _open_table(
-    table: str, profile: str | None, region: str | None
-) -> tuple[Any, History, Decisions]:
-    """Opens the table with the user's own credentials, and returns the session too.
+def _open_table(table: str, profile: str | None, region: str | None) -> HistorySource:
+    """Opens the table with the user's own credentials.
 
     Raises BadUsage for an invalid table name or an unknown region.
     """
     # a file needs no boto3
     from sageaudit.adapters.aws.accounts import open_session  # noqa: PLC0415
     from sageaudit.adapters.aws.clients import aws_errors, client  # noqa: PLC0415
-    from sageaudit.adapters.history.dynamo.history import (  # noqa: PLC0415
-        DynamoDecisions,
-        DynamoHistory,
-    )
+    from sageaudit.adapters.history.dynamo.history import DynamoHistory  # noqa: PLC0415
 
     if not _TABLE.match(table):
         raise BadUsage(f"--table {table} is not a valid table name")
@@ -122,8 +116,8 @@ def _open_table(
     if session.region_name is None:
         raise BadUsage("which region is the table in? name it, or set one for your profile")
     with aws_errors("dynamodb"):
-        dynamodb = client(session, "dynamodb")
-        return session, DynamoHistory(dynamodb, table), DynamoDecisions(dynamodb, table)
+        of_table = DynamoHistory(client(session, "dynamodb"), table)
+    return HistorySource(of_table, of_table, table, session)
 
 
 def _exists(path: Path) -> bool:
@@ -173,7 +167,7 @@ class BesideTable(SqliteHistory):
         stored: Iterator[Any] = self._table.runs(query, before=before, page_size=wider)
         others = (head for head in stored if head.key not in names)
         return heapq.merge(
-            rows, others, key=lambda head: ended_sk(head.ended_at, head.key), reverse=True
+            rows, others, key=lambda head: moment_sk(head.ended_at, head.key), reverse=True
         )
 
     def head(self, key: JobKey) -> AuditSummary | None:

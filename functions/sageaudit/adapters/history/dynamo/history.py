@@ -17,13 +17,11 @@ from typing import Any, cast
 from sageaudit.adapters.history.codec import (
     Item,
     before_sk,
-    due_sk,
-    due_until,
-    ended_after,
-    ended_sk,
     from_item,
+    moment_sk,
     moment_text,
     read_moment,
+    through_sk,
     to_item,
 )
 from sageaudit.adapters.history.dynamo import items, keys
@@ -80,7 +78,10 @@ DECIDE_PERMISSIONS = ("dynamodb:PutItem",)
 
 
 class DynamoHistory:
-    """Implements History in a DynamoDB table. `client` is boto3's low-level DynamoDB client."""
+    """Implements History and Decisions in a DynamoDB table.
+
+    `client` is boto3's low-level DynamoDB client.
+    """
 
     def __init__(
         self,
@@ -122,11 +123,11 @@ class DynamoHistory:
 
         Of two runs that are recorded at the same time, the later check sees both.
         """
-        item = self._table.get(partition, ended_sk(ended_at, key))
+        item = self._table.get(partition, moment_sk(ended_at, key))
         if item is None:
             return ()
         before = self._family_rows(partition, "<", moment_text(ended_at))
-        after = self._family_rows(partition, ">", ended_after(ended_at))
+        after = self._family_rows(partition, ">", through_sk(ended_at))
         return tuple(out_of_date(items.read_family_row(item), before, after))
 
     def _family_rows(self, partition: str, side: str, moment: str) -> Iterator[FamilyRow]:
@@ -157,7 +158,7 @@ class DynamoHistory:
                 values={
                     ":at": moment_text(due_at),
                     ":pk": keys.due_pk(key),
-                    ":sk": due_sk(due_at, key),
+                    ":sk": moment_sk(due_at, key),
                 },
             )
 
@@ -207,7 +208,7 @@ class DynamoHistory:
         """The items of a list in the order of its index."""
         index, partitions = _INDEXES[query.index], _partitions(query)
         oldest_first = query.index is RunIndex.DUE
-        end = due_until(read_moment(query.values[0])) if oldest_first else before_sk(before)
+        end = through_sk(read_moment(query.values[0])) if oldest_first else before_sk(before)
         rows = None if page_size is None else _share(page_size, len(partitions))
         if rows is not None and oldest_first:
             rows = max(rows, _LEAST_DUE)
@@ -248,6 +249,25 @@ class DynamoHistory:
             if fits and since <= row.day <= until and row.sums != Sums():
                 yield row
 
+    def decisions(self) -> Sequence[Decision]:
+        """All of them, by a consistent read. Raises AwsError, or BadHistory."""
+        pages = self._table.pages(
+            KeyConditionExpression="#p = :p",
+            ExpressionAttributeNames={"#p": PARTITION_KEY},
+            ExpressionAttributeValues={":p": keys.ADVICE_PK},
+            ConsistentRead=True,
+        )
+        found = []
+        for item in (item for page in pages for item in page):
+            with own_item(item):
+                found.append(from_item(Decision, item))
+        return found
+
+    def decide(self, decision: Decision) -> None:
+        """Puts an item. Raises AwsError."""
+        place = {PARTITION_KEY: keys.ADVICE_PK, SORT_KEY: keys.decision_sk(decision)}
+        self._table.put({**place, **to_item(decision)})
+
 
 def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
     """The partition keys of a list in its index."""
@@ -278,29 +298,3 @@ def _tried(item: Item) -> AuditSummary | BadHistory:
         return items.read_head(item)
     except BadHistory as error:
         return error
-
-
-class DynamoDecisions:
-    """Implements Decisions. `client` is boto3's low-level DynamoDB client."""
-
-    def __init__(self, client: Any, table_name: str) -> None:
-        self._table = Dynamo(client, table_name)
-
-    def decisions(self) -> Sequence[Decision]:
-        """All of them, by a consistent read. Raises AwsError, or BadHistory."""
-        pages = self._table.pages(
-            KeyConditionExpression="#p = :p",
-            ExpressionAttributeNames={"#p": PARTITION_KEY},
-            ExpressionAttributeValues={":p": keys.ADVICE_PK},
-            ConsistentRead=True,
-        )
-        found = []
-        for item in (item for page in pages for item in page):
-            with own_item(item):
-                found.append(from_item(Decision, item))
-        return found
-
-    def decide(self, decision: Decision) -> None:
-        """Puts an item. Raises AwsError."""
-        place = {PARTITION_KEY: keys.ADVICE_PK, SORT_KEY: keys.decision_sk(decision)}
-        self._table.put({**place, **to_item(decision)})

@@ -14,7 +14,7 @@ from itertools import groupby
 
 from sageaudit.adapters.history.codec import (
     Item,
-    ended_sk,
+    moment_sk,
     moment_text,
     month_of,
     numbers_of,
@@ -155,7 +155,7 @@ class RunWriter:
         if newest is not None and newest.stamp is not None:
             old = (
                 keys.family_runs_pk(newest.account, newest.region, newest.family),
-                ended_sk(newest.ended_at, newest.key),
+                moment_sk(newest.ended_at, newest.key),
             )
             if new is None or old != (new[PARTITION_KEY], new[SORT_KEY]):
                 actions.append(delete_action(*old))
