@@ -29,8 +29,7 @@ from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
-from sageaudit.adapters.prices.listed_prices import PriceCache
-from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.adapters.prices.price_list import PriceCache, PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Metric
@@ -123,11 +122,11 @@ class Sweeper:
             return 0
         try:
             parts = sweeping.sweep(self._deps(partial(_out_of_time, context)))
-            return sum(self._told(part) for part in parts)
+            return sum(self._report_part(part) for part in parts)
         finally:
             self._notes.end_turn(owner)
 
-    def _told(self, part: DueSent | Swept | WatchedList) -> bool:
+    def _report_part(self, part: DueSent | Swept | WatchedList) -> bool:
         """Logs and counts one part at once, so that a later one cannot lose it."""
         match part:
             case DueSent(sent, error):
@@ -135,11 +134,11 @@ class Sweeper:
                 if error is not None:
                     self._failed("due audits not all sent", error)
             case Swept(error=error):
-                self._list_told(part)
+                self._report_list(part)
                 if error is not None:
                     self._failed("list failed", error, **_named(part))
             case WatchedList(error=error):
-                self._watch_told(part)
+                self._report_watch(part)
                 if error is not None:
                     self._failed("running jobs not all looked at", error, **_named(part))
         for reason in part.unreadable:
@@ -149,7 +148,7 @@ class Sweeper:
         defects = isinstance(part, WatchedList) and bool(part.defects)
         return part.error is not None or bool(part.unreadable) or defects
 
-    def _list_told(self, swept: Swept) -> None:
+    def _report_list(self, swept: Swept) -> None:
         """Counts what is not 0: each metric with values costs as much as three alarms."""
         counts = {"ended": swept.ended, "missing": swept.missing, "found": swept.found}
         for metric, number in zip(_OF_LISTS, counts.values(), strict=True):
@@ -158,7 +157,7 @@ class Sweeper:
         sent = {"sent_first": swept.sent_first, "looked_back": swept.looked_back}
         self._report.info("list swept", **_named(swept), **counts, **sent, whole=swept.whole)
 
-    def _watch_told(self, watched: WatchedList) -> None:
+    def _report_watch(self, watched: WatchedList) -> None:
         counts = {"running": watched.running, "looked": watched.looked, "left": watched.left}
         self._report.info("running jobs", **_named(watched), **counts)
         for one in watched.messages:

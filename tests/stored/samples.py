@@ -26,7 +26,7 @@ from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.adapters.prices.listed_prices import PriceCache, Stored
+from sageaudit.adapters.prices.price_list import PriceCache, Stored
 from sageaudit.domain.advice.advice import Decision, Verb
 from sageaudit.domain.alert.alert import group_key
 from sageaudit.domain.audit.record import RunQuery

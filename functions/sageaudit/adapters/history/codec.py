@@ -178,7 +178,9 @@ def _plain(value: object) -> object:
 
 
 def _run_value(value: object) -> object:
-    if isinstance(value, Advised | DearerStep):
+    if isinstance(value, Advised):
+        return {name: _run_value(part) for name, part in to_item(value).items()}
+    if isinstance(value, DearerStep):
         return {name: _run_value(part) for name, part in to_item(value).items()}
     if isinstance(value, tuple | list):
         return [_run_value(part) for part in value]

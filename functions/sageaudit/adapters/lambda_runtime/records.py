@@ -161,7 +161,7 @@ class Change(Struct, frozen=True):
 
     def document(self) -> AuditDocument:
         """The document of an audit. Raises Malformed."""
-        document = self._unpacked("document", read_gzip_json)
+        document: AuditDocument = self._unpacked("document", read_gzip_json)
         if not isinstance(document, dict):
             raise Malformed("document", "is not an object")
         return document

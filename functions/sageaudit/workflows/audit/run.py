@@ -180,9 +180,9 @@ def _record_run(
     """Records the audit of a run that Describe answered, with what is kept to audit it again."""
     unread = (*attempt.deps.notes, *tags.notes, *filter(None, (detail.note,)))
     notes = tuple(dict.fromkeys(unread))
-    audit = replace(audit, notes=(*audit.notes, *notes))
-    complete = audit.job.finished and not used.late and not tags.late
-    done = _record(audit, attempt, complete=complete, detail=detail, used=used, compared=compared)
+    final = audit.final and audit.job.finished and not (used.late or tags.late)
+    audit = replace(audit, notes=(*audit.notes, *notes), final=final)
+    done = _record(audit, attempt, detail=detail, used=used, compared=compared)
     return replace(done, notes=notes)
 
 
@@ -190,18 +190,15 @@ def _record(
     audit: Audit,
     attempt: Attempt,
     *,
-    complete: bool = True,
     detail: Detail | None = None,
     used: RunUsage | None = None,
     compared: tuple[AuditSummary, ...] | None = None,
 ) -> Audited:
     """Writes an audit under the job's ARN and creation time.
 
-    `complete`: nothing of it was late. `used`: what its run used; None of a sum, and of a run that
-    could not be audited, with which nothing is compared. `compared`: the earlier runs that it was
-    judged with.
+    `used`: what its run used; None of a sum, and of a run that could not be audited, with which
+    nothing is compared. `compared`: the earlier runs that it was judged with.
     """
-    audit = replace(audit, final=audit.final and complete)
     if attempt.deps.history_lasts or attempt.deps.metrics_may_come:
         unread = used.unread if used else None
         audit = with_recheck(audit, attempt.now, reaudit=attempt.reaudits, unread=unread)
@@ -238,12 +235,12 @@ def _beside_stored(
         return made, run
     stored = attempt.deps.history.audit(key)
     with reading("stored audit"):
-        keeps_figures = used is not None and used.has_nothing_to_judge
-        judged_by_stored = used is not None and used.stored is not None
-        is_same = judged_by_stored and stored is not None and same_figures(stored, made)
-        if keeps_figures or is_same:
+        if used is None:
+            return amended(stored, made), run
+        is_same = used.stored is not None and stored is not None and same_figures(stored, made)
+        if used.has_nothing_to_judge or is_same:
             run = attempt.known
-        return amended(stored, made, keeps_figures=keeps_figures), run
+        return amended(stored, made, keeps_figures=used.has_nothing_to_judge), run
 
 
 def _write(entry: Entry, attempt: Attempt, *, recheck: bool) -> Recorded:

@@ -32,7 +32,6 @@ from sageaudit.adapters.history.dynamo.keys import (
     INDEXES,
     PARTITION_KEY,
     SORT_KEY,
-    Index,
 )
 from sageaudit.adapters.history.dynamo.run_writer import RunWriter, read_sums
 from sageaudit.adapters.history.record_steps import FamilyRow, out_of_date
@@ -68,7 +67,6 @@ SUMS_PERMISSIONS = READ_PERMISSIONS
 PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
 
 _INDEXES = {index.name: index for index in INDEXES}
-_KEY_NAMES = {"#p": PARTITION_KEY, "#s": SORT_KEY}
 _LEAST_DUE = 8
 """Rows that one shard of the recheck list is asked for at least: shards fill unevenly."""
 DECISION_PERMISSIONS = ("dynamodb:Query",)
@@ -132,16 +130,15 @@ class DynamoHistory:
 
     def _family_rows(self, partition: str, side: str, moment: str) -> Iterator[FamilyRow]:
         """The runs next to a moment: before it the newest first, after it the oldest first."""
-        pages = self._table.pages(
-            KeyConditionExpression=f"#p = :p AND #s {side} :moment",
-            ExpressionAttributeNames=_KEY_NAMES,
-            ExpressionAttributeValues={":p": partition, ":moment": moment},
+        found = self._table.query(
+            partition,
+            f"#s {side} :moment",
+            {":moment": moment},
             ScanIndexForward=side == ">",
             ConsistentRead=True,
             Limit=FAMILY_RUNS,
         )
-        rows = (items.read_family_row(item) for page in pages for item in page)
-        return islice(rows, FAMILY_RUNS)
+        return islice(map(items.read_family_row, found), FAMILY_RUNS)
 
     def make_due(self, key: JobKey, due_at: datetime) -> None:
         """Sets `due_at` of an audit that is not due earlier, and does nothing without one.
@@ -172,16 +169,16 @@ class DynamoHistory:
         if version is not None:
             item = self._table.get(keys.job_pk(key), keys.audit_sk(version))
             return None if item is None else items.read_audit(item)
-        newest = self._table.pages(
-            KeyConditionExpression="#p = :p AND begins_with(#s, :audit)",
-            ExpressionAttributeNames=_KEY_NAMES,
-            ExpressionAttributeValues={":p": keys.job_pk(key), ":audit": AUDIT_PREFIX},
+        newest = self._table.query(
+            keys.job_pk(key),
+            "begins_with(#s, :audit)",
+            {":audit": AUDIT_PREFIX},
             ScanIndexForward=False,
             ConsistentRead=True,
             Limit=1,
         )
-        page = next(newest)
-        return items.read_audit(page[0]) if page else None
+        item = next(newest, None)
+        return None if item is None else items.read_audit(item)
 
     def detail(self, key: JobKey) -> Detail | None:
         """The stored data to judge the job again; None where it is absent or expired."""
@@ -212,21 +209,19 @@ class DynamoHistory:
         rows = None if page_size is None else _share(page_size, len(partitions))
         if rows is not None and oldest_first:
             rows = max(rows, _LEAST_DUE)
-        walks = [self._walk_partition(index, of, end, rows, oldest_first) for of in partitions]
+        limit = {} if rows is None else {"Limit": rows}
+        walks = [
+            self._table.query(
+                partition,
+                "#s < :end",
+                {":end": end},
+                index=index,
+                ScanIndexForward=oldest_first,
+                **limit,
+            )
+            for partition in partitions
+        ]
         return heapq.merge(*walks, key=lambda item: item[index.sort_key], reverse=not oldest_first)
-
-    def _walk_partition(
-        self, index: Index, partition: str, end: str, rows: int | None, oldest_first: bool
-    ) -> Iterator[Item]:
-        pages = self._table.pages(
-            IndexName=index.name,
-            KeyConditionExpression="#p = :p AND #s < :end",
-            ExpressionAttributeNames={"#p": index.partition_key, "#s": index.sort_key},
-            ExpressionAttributeValues={":p": partition, ":end": end},
-            ScanIndexForward=oldest_first,
-            **({} if rows is None else {"Limit": rows}),
-        )
-        return (item for page in pages for item in page)
 
     def sums(
         self,
@@ -251,14 +246,8 @@ class DynamoHistory:
 
     def decisions(self) -> Sequence[Decision]:
         """All of them, by a consistent read. Raises AwsError, or BadHistory."""
-        pages = self._table.pages(
-            KeyConditionExpression="#p = :p",
-            ExpressionAttributeNames={"#p": PARTITION_KEY},
-            ExpressionAttributeValues={":p": keys.ADVICE_PK},
-            ConsistentRead=True,
-        )
         found = []
-        for item in (item for page in pages for item in page):
+        for item in self._table.query(keys.ADVICE_PK, ConsistentRead=True):
             with own_item(item):
                 found.append(from_item(Decision, item))
         return found

@@ -84,7 +84,8 @@ def audit_item(head: AuditSummary, document: AuditDocument) -> Item:
 def read_audit(item: Item) -> AuditDocument:
     """The document of an AUDIT# item. Raises BadHistory."""
     with own_item(item):
-        return read_gzip_json(item["document"])
+        document: AuditDocument = read_gzip_json(item["document"])
+        return document
 
 
 def finding_item(row: RuleFinding) -> Item:

@@ -252,6 +252,8 @@ class Index(Struct, frozen=True):
     sort_key: str = "ended_sk"
 
 
+TABLE = Index("", PARTITION_KEY, SORT_KEY)
+"""The table's own keys, in the form of an index."""
 INDEXES = (
     Index("by-day", "day_pk"),
     Index("by-family", "family_pk"),

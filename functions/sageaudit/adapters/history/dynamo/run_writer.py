@@ -282,10 +282,9 @@ def _named_partitions(table: Dynamo, since: date, until: date) -> Iterator[str]:
 
 
 def _query(table: Dynamo, partition: str, first: str, last: str) -> Iterator[Item]:
-    pages = table.pages(
-        KeyConditionExpression="#p = :p AND #s BETWEEN :first AND :last",
-        ExpressionAttributeNames={"#p": PARTITION_KEY, "#s": SORT_KEY},
-        ExpressionAttributeValues={":p": partition, ":first": first, ":last": last},
+    return table.query(
+        partition,
+        "#s BETWEEN :first AND :last",
+        {":first": first, ":last": last},
         ConsistentRead=True,
     )
-    return (item for page in pages for item in page)

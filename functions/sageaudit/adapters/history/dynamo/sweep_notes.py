@@ -124,12 +124,11 @@ class DynamoSweepNotes:
 
     def lists(self) -> dict[ListOfJobs, ListState]:
         """All that were ever swept and can be read. Raises AwsError."""
-        pages = self._table.pages(
-            KeyConditionExpression=f"{PARTITION_KEY} = :pk AND begins_with({SORT_KEY}, :list)",
-            ExpressionAttributeValues={":pk": keys.SWEEP_PK, ":list": keys.SWEEP_LIST_PREFIX},
+        items = self._table.query(
+            keys.SWEEP_PK, "begins_with(#s, :list)", {":list": keys.SWEEP_LIST_PREFIX}
         )
         found = {}
-        for item in (item for page in pages for item in page):
+        for item in items:
             with suppress(*UNREADABLE):
                 account, region, kind = item[SORT_KEY].split("#")[1:]
                 found[ListOfJobs(account, region, JobKind(kind))] = _read(item)
