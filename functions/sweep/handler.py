@@ -15,6 +15,8 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+from msgspec import Struct
+
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.clients import RESERVE_S, TimeLimit, client, new_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
@@ -52,39 +54,28 @@ ANSWER_WITHIN = timedelta(seconds=40)
 """Of a question about members: whoever asks waits for the answer."""
 
 
-class Sweeper:
+class Sweeper(Struct, frozen=True):
     """The Lambda function: one sweep for each event. `deps` makes those of one sweep.
 
     `lacking` says which actions a member refuses; `members` are accounts and regions.
     """
 
-    def __init__(
-        self,
-        deps: Callable[[Callable[[], bool]], SweepDependencies],
-        notes: SweepNotes,
-        clock: Callable[[], datetime],
-        report: Report,
-        begin: Callable[[float], None] = lambda _: None,
-        *,
-        members: Sequence[tuple[str, str]] = (),
-        lacking: Callable[[str, str], dict[str, str]] = lambda *_: {},
-    ) -> None:
-        self._members = members
-        self._lacking = lacking
-        self._deps = deps
-        self._notes = notes
-        self._clock = clock
-        self._report = report
-        self._begin = begin
+    deps: Callable[[Callable[[], bool]], SweepDependencies]
+    notes: SweepNotes
+    clock: Callable[[], datetime]
+    report: Report
+    begin: Callable[[float], None] = lambda _: None
+    members: Sequence[tuple[str, str]] = ()
+    lacking: Callable[[str, str], dict[str, str]] = lambda *_: {}
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answers how many parts of the sweep failed, or about members.
 
         Raises what is not an AwsError.
         """
-        self._report.begin(context)
+        self.report.begin(context)
         if (after := event.get("members_after")) is not None:
-            self._begin(context.get_remaining_time_in_millis())
+            self.begin(context.get_remaining_time_in_millis())
             return self._of_members(after)
         try:
             failed = self._turn(context)
@@ -92,45 +83,45 @@ class Sweeper:
             failed = 1
             self._failed("sweep failed", error)
         except Exception as error:
-            self._report.count("SweepFailed")
-            self._report.count(DEFECTS)
-            self._report.defect("sweep failed", error)
+            self.report.count("SweepFailed")
+            self.report.count(DEFECTS)
+            self.report.defect("sweep failed", error)
             raise
         finally:
-            self._report.flush()
+            self.report.flush()
         return {"failed": failed}
 
     def _of_members(self, after: str) -> dict[str, Any]:
         """What each lacks, as far as the time reaches; `next` is where to go on, or null."""
-        until, rows = self._clock() + ANSWER_WITHIN, list[dict[str, Any]]()
-        for account, region in self._members:
+        until, rows = self.clock() + ANSWER_WITHIN, list[dict[str, Any]]()
+        for account, region in self.members:
             place = f"{account} {region}"
             if place <= after:
                 continue
-            if rows and self._clock() >= until:
+            if rows and self.clock() >= until:
                 return {"members": rows, "next": after}
-            lacks = self._lacking(account, region)
+            lacks = self.lacking(account, region)
             rows.append({"account": account, "region": region, "lacks": lacks})
             after = place
         return {"members": rows, "next": None}
 
     def _turn(self, context: Any) -> int:
-        self._begin(context.get_remaining_time_in_millis())
+        self.begin(context.get_remaining_time_in_millis())
         owner = context.aws_request_id
-        if not self._notes.take_turn(owner, self._clock(), LEASE_S):
-            self._report.info("another sweep runs")
+        if not self.notes.take_turn(owner, self.clock(), LEASE_S):
+            self.report.info("another sweep runs")
             return 0
         try:
-            parts = sweeping.sweep(self._deps(partial(_out_of_time, context)))
+            parts = sweeping.sweep(self.deps(partial(_out_of_time, context)))
             return sum(self._report_part(part) for part in parts)
         finally:
-            self._notes.end_turn(owner)
+            self.notes.end_turn(owner)
 
     def _report_part(self, part: DueSent | Swept | WatchedList) -> bool:
         """Logs and counts one part at once, so that a later one cannot lose it."""
         match part:
             case DueSent(sent, error):
-                self._report.info("due audits sent", sent=sent)
+                self.report.info("due audits sent", sent=sent)
                 if error is not None:
                     self._failed("due audits not all sent", error)
             case Swept(error=error):
@@ -142,9 +133,9 @@ class Sweeper:
                 if error is not None:
                     self._failed("running jobs not all looked at", error, **_named(part))
         for reason in part.unreadable:
-            self._report.count("SweepFailed")
-            self._report.error("cannot be read", reason=reason)
-        self._report.flush()
+            self.report.count("SweepFailed")
+            self.report.error("cannot be read", reason=reason)
+        self.report.flush()
         defects = isinstance(part, WatchedList) and bool(part.defects)
         return part.error is not None or bool(part.unreadable) or defects
 
@@ -153,26 +144,26 @@ class Sweeper:
         counts = {"ended": swept.ended, "missing": swept.missing, "found": swept.found}
         for metric, number in zip(_OF_LISTS, counts.values(), strict=True):
             if number:
-                self._report.count(metric, number=number)
+                self.report.count(metric, number=number)
         sent = {"sent_first": swept.sent_first, "looked_back": swept.looked_back}
-        self._report.info("list swept", **_named(swept), **counts, **sent, whole=swept.whole)
+        self.report.info("list swept", **_named(swept), **counts, **sent, whole=swept.whole)
 
     def _report_watch(self, watched: WatchedList) -> None:
         counts = {"running": watched.running, "looked": watched.looked, "left": watched.left}
-        self._report.info("running jobs", **_named(watched), **counts)
+        self.report.info("running jobs", **_named(watched), **counts)
         for one in watched.messages:
             named = {"kinds": one.kinds, "to": one.to.channels, "routes": one.to.routes}
-            self._report.info("notified", running=one.job, **named)
+            self.report.info("notified", running=one.job, **named)
             if one.unrouted:
-                self._report.count("MessagesUnrouted")
+                self.report.count("MessagesUnrouted")
         for arn, error in watched.defects:
-            self._report.count("SweepFailed")
-            self._report.count(DEFECTS)
-            self._report.defect("running job failed", error, job=arn)
+            self.report.count("SweepFailed")
+            self.report.count(DEFECTS)
+            self.report.defect("running job failed", error, job=arn)
 
     def _failed(self, message: str, error: AwsError, **named: str) -> None:
-        self._report.count("SweepFailed")
-        self._report.error(message, **named, error=type(error).__name__, reason=str(error))
+        self.report.count("SweepFailed")
+        self.report.error(message, **named, error=type(error).__name__, reason=str(error))
 
 
 def _named(swept: Swept | WatchedList) -> dict[str, str]:

@@ -16,6 +16,7 @@ from weakref import WeakSet
 
 from botocore import xform_name
 from botocore.exceptions import ClientError
+from msgspec import Struct, field
 
 from sageaudit.adapters.aws.clients import (
     aws_errors,
@@ -211,22 +212,16 @@ def _listed(kind: JobKind, row: Mapping[str, Any]) -> Listed | None:
         return None
 
 
-class SweptLists:
+class SweptLists(Struct, frozen=True):
     """Implements JobPages. `client_of` returns SageMaker's client for an account and region.
 
     `clock` returns seconds that only grow; `sleep` waits for seconds.
     """
 
-    def __init__(
-        self,
-        client_of: Callable[[str, str], Any],
-        clock: Callable[[], float],
-        sleep: Callable[[float], None],
-    ) -> None:
-        self._client_of = client_of
-        self._clock = clock
-        self._sleep = sleep
-        self._paced: WeakSet[Any] = WeakSet()
+    client_of: Callable[[str, str], Any]
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    paced: WeakSet[Any] = field(default_factory=WeakSet)
 
     def pages(
         self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
@@ -238,12 +233,12 @@ class SweptLists:
     def _client(self, account: str, region: str) -> Any:
         try:
             with aws_errors("sts"):
-                found = self._client_of(account, region)
+                found = self.client_of(account, region)
         except RejectedEvent as error:  # a role of another account: its lists are not read
             raise Unavailable(f"{error}.") from error
-        if found not in self._paced:
-            self._paced.add(found)
-            _keep_apart(found, self._clock, self._sleep)
+        if found not in self.paced:
+            self.paced.add(found)
+            _keep_apart(found, self.clock, self.sleep)
         return found
 
 

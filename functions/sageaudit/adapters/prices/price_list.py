@@ -20,7 +20,7 @@ from decimal import Decimal, InvalidOperation
 from itertools import chain
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.history.codec import epoch_s, moment_text, read_moment
@@ -106,25 +106,22 @@ class ListedPrices(Struct, frozen=True):
         return Quote((KnownRate(rate, first, read_on),))
 
 
-class PriceListSource:
+class PriceListSource(Struct, frozen=True):
     """Implements PriceSource. `clock` returns the time with its zone; `cache` may be None."""
 
-    def __init__(
-        self, price_list: PriceList, cache: PriceCache | None, clock: Callable[[], datetime]
-    ) -> None:
-        self._price_list = price_list
-        self._cache = cache
-        self._clock = clock
-        self._memory: dict[tuple[str, Component], tuple[ListedPrices, datetime]] = {}
+    price_list: PriceList
+    cache: PriceCache | None
+    clock: Callable[[], datetime]
+    memory: dict[tuple[str, Component], tuple[ListedPrices, datetime]] = field(default_factory=dict)
 
     def read(self, region: str | None, component: Component) -> ListedPrices:
         """Today's listing, or the last one read with the reason why there is none of today."""
         if region is None:
             return ListedPrices(None, component, None, None)
-        key, now = (region, component), self._clock()
-        kept = self._memory.get(key)
+        key, now = (region, component), self.clock()
+        kept = self.memory.get(key)
         if kept is None or now >= kept[1]:
-            kept = self._memory[key] = self._look_up(
+            kept = self.memory[key] = self._look_up(
                 region, component, now, kept[0] if kept else None
             )
         return kept[0]
@@ -137,19 +134,19 @@ class PriceListSource:
         if stored is not None and now < stored.read_at + FRESH_FOR:
             return ListedPrices(region, component, stored, None), stored.read_at + FRESH_FOR
         try:
-            listing = self._price_list.listing(region, component)
+            listing = self.price_list.listing(region, component)
         except AwsError as error:
             why = str(error).rstrip(".")
             return ListedPrices(region, component, stored, why), now + ASK_AGAIN_AFTER
         fresh = Stored(listing, now)
         with suppress(AwsError):  # the rates are known; the next process reads again
-            if self._cache is not None:
-                self._cache.write(fresh)
+            if self.cache is not None:
+                self.cache.write(fresh)
         return ListedPrices(region, component, fresh, None), now + FRESH_FOR
 
     def _cached(self, region: str, component: Component) -> Stored | None:
         with suppress(AwsError):  # the price list itself is read next
-            return self._cache.read(region, component) if self._cache is not None else None
+            return self.cache.read(region, component) if self.cache is not None else None
         return None
 
 

@@ -102,16 +102,21 @@ def stored_usage(
     key: JobKey, job: Job, types: Mapping[str, InstanceType], history: History
 ) -> RunUsage | None:
     """What a run used, as the history keeps it; None if its details have expired or lack it."""
+    detail = _detail_with_series(key, history)
+    return RunUsage(unpack(detail.series, job, types), detail) if detail else None
+
+
+def _detail_with_series(key: JobKey, history: History) -> Detail | None:
     detail = history.detail(key)
-    return RunUsage(unpack(detail.series, job, types), detail) if detail and detail.series else None
+    return detail if detail and detail.series else None
 
 
 def stored_run(head: AuditSummary, history: History) -> tuple[Job, Detail] | None:
     """The job of a head as of its end, and its details; None if these have expired, lack what it
     used, or cannot be read.
     """
-    detail = history.detail(head.key)
-    if detail is None or not detail.series:
+    detail = _detail_with_series(head.key, history)
+    if detail is None:
         return None
     try:
         job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
