@@ -109,11 +109,6 @@ def epoch_ms(moment: datetime) -> int:
     return (as_utc(moment) - _EPOCH) // timedelta(milliseconds=1)
 
 
-def month_of(moment: datetime) -> str:
-    """YYYY-MM in UTC."""
-    return moment_text(moment)[:7]
-
-
 class FieldReader(NamedTuple):
     """A field, and what converts its stored value (None: it is stored as it is).
 

@@ -14,9 +14,9 @@ from itertools import groupby
 
 from sageaudit.adapters.history.codec import (
     Item,
+    as_utc,
     moment_sk,
     moment_text,
-    month_of,
     numbers_of,
     read_numbers,
 )
@@ -111,7 +111,7 @@ class RunWriter:
 
     def _name_account(self, head: AuditSummary) -> None:
         """Puts an account with sums into the directory of its month, once in a process."""
-        month = month_of(head.ended_at)
+        month = keys.month_of_day(as_utc(head.ended_at).date())
         if (head.account, month) in self._named:
             return
         item = {
