@@ -203,7 +203,7 @@ def audit_one(dice: Random) -> list[str]:
         metrics=CloudWatchMetrics(lambda *_: aws, packaged.types()),
     )
     kept = report()
-    made._report, made._function._report = cast("Any", kept), kept
+    made.report, made._function._report = cast("Any", kept), kept
     made.now = of.ended_at
     entry = of.event()
     body = json.dumps(
