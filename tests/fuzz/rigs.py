@@ -203,7 +203,7 @@ def audit_one(dice: Random) -> list[str]:
         metrics=CloudWatchMetrics(lambda *_: aws, packaged.types()),
     )
     kept = report()
-    made.report, made._function._report = cast("Any", kept), kept
+    made._report, made._function.report = cast("Any", kept), kept
     made.now = of.ended_at
     entry = of.event()
     body = json.dumps(
@@ -299,7 +299,7 @@ def deliver_one(dice: Random) -> list[str]:
     """A notice or its message is mutated; its neighbour must be posted."""
     slack, sns, dead, kept = RecordingChannel(), RecordingChannel(), RecordingQueue(), report()
     handle = deliverer(MemorySendLedger(), {"slack": slack, "sns": sns}, dead_letters=dead)
-    handle._report = kept  # type: ignore[attr-defined]
+    handle.report = kept  # type: ignore[attr-defined]
     name = dice.choice(("slack", "sns"))
     spoiled = sqs_record(mutated_text(notice_body(name), dice))
     if not dice.randrange(5):

@@ -69,7 +69,7 @@ class Retries(Protocol[R_contra]):
         """
 
 
-class Batch(Struct, Generic[R], frozen=True):
+class Batch(Struct, Generic[R]):
     """A Lambda function: `work` processes one record, or raises.
 
     RejectedEvent sends the record away with its code as the reason, because a retry would end the
