@@ -7,7 +7,7 @@ JSON, in the form of recordings, for all Lambda functions.
 
 A few endpoints serve the prices of all regions, so the endpoint is chosen by partition, not by the
 job's region. One paged read returns all types of a region and component. Recorded prices need no
-boto3, so that what needs it is imported by the calls of AWS.
+boto3: it is imported where AWS is called.
 """
 
 from __future__ import annotations
@@ -48,8 +48,6 @@ CHINA_ENDPOINT = "cn-northwest-1"
 _PAGE = 100
 _MOST_PAGES = 30
 """225 types take three pages; reading stops with an error after this many."""
-
-
 FRESH_FOR = timedelta(days=1)
 """Rates change only a few times a year."""
 ASK_AGAIN_AFTER = timedelta(minutes=10)
@@ -255,8 +253,8 @@ class PriceList:
             "FormatVersion": "aws_v1",
             "MaxResults": _PAGE,
             "Filters": [
-                {"Type": "TERM_MATCH", "Field": field, "Value": value}
-                for field, value in {"regionCode": region, **wanted}.items()
+                {"Type": "TERM_MATCH", "Field": name, "Value": value}
+                for name, value in {"regionCode": region, **wanted}.items()
             ],
         }
         for _ in range(_MOST_PAGES):

@@ -151,9 +151,13 @@ def _judge_run(
 
     None for a history that is thrown away, which may lack some of them.
     """
-    place = job.account or NOT_NAMED, job.region or NOT_NAMED
-    name = family(job, deps.policy.family_tag)
-    heads = runs_before(job.ended_at or now, deps.history, *place, name)
+    heads = runs_before(
+        job.ended_at or now,
+        deps.history,
+        job.account or NOT_NAMED,
+        job.region or NOT_NAMED,
+        family(job, deps.policy.family_tag),
+    )
     compared = heads if deps.history_lasts else None
     audit = audit_job(
         job,

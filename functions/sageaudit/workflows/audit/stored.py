@@ -231,7 +231,7 @@ def read_guides(
     history: History, document: AuditDocument, types: Mapping[str, InstanceType]
 ) -> list[GuideDocument]:
     """The guides of an audit, by what the history keeps of its run and family. Raises AwsError."""
-    from sageaudit.domain.guides import chosen, of_audit  # noqa: PLC0415 - no function needs guides
+    from sageaudit.domain.guides import chosen, of_audit  # noqa: PLC0415 - Lambda needs none
 
     named = document["job"]
     begun = named["created_at"] or named["started_at"]
