@@ -1,4 +1,4 @@
-"""Reads one run for its audit: Describe, its tags, and what it used.
+"""Reads one run for its audit: Describe, its tags, what it used, and how many jobs it launched.
 
 Whoever may write to the bus may name any job. So nothing of an answer is used before kind, name,
 account, region and creation time of event and answer agree.
@@ -6,16 +6,18 @@ account, region and creation time of event and answer agree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
 
 from sageaudit.domain.audit.record import NOT_NAMED
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.course import own_code_s, so_far
 from sageaudit.domain.job.describe import TagNames, audited_tags, parse, unread_tags
 from sageaudit.domain.job.job import FINISHED, Job
+from sageaudit.domain.job.kinds import RollUp
 from sageaudit.domain.job.ref import DescribedRun, JobEnded, described_run, same_run
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import (
@@ -149,6 +151,22 @@ def read_job(described: Described, tags: Tags, attempt: Attempt) -> Job | NotDes
     if job.status.startswith("Delet"):
         return NotDescribed(ended, f"its status is {job.status}", proven=True)
     return job
+
+
+def count_launched(
+    job: Job, rollup: RollUp, audited: Sequence[AuditSummary], attempt: Attempt
+) -> int | None:
+    """How many jobs a roll-up launched: as Describe counts them, else listed or audited ones.
+
+    A list may lack some that are audited: that of an AutoML job has the steps of its candidates
+    alone. An audited one may have been deleted since. None: it is not known.
+    """
+    if rollup.is_counted:
+        return job.tuning.launched if job.tuning else None
+    listed = attempt.deps.jobs.children(attempt.ended.ref)
+    if listed is None:
+        return None
+    return len({child.arn for child in listed} | {head.key.arn for head in audited})
 
 
 def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:

@@ -21,7 +21,7 @@ run that ended: it is logged and counted. AwsError comes back from the queue.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 
@@ -62,6 +62,7 @@ from sageaudit.workflows.audit.judge import Child, audit_job, audit_roll_up, run
 from sageaudit.workflows.audit.read import (
     NotDescribed,
     Tags,
+    count_launched,
     describe,
     read_job,
     read_tags,
@@ -260,7 +261,7 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> Audited | Late
     """Waits until the jobs that a roll-up launched are audited, then sums their audits."""
     deps, history, now = attempt.deps, attempt.deps.history, attempt.now
     heads = children_of(job, history)
-    launched = _launched(job, rollup, heads, attempt)
+    launched = count_launched(job, rollup, heads, attempt)
     if launched is not None and len(heads) < launched:
         missing = f"{len(heads)} of {launched} {rollup.children} are audited"
         if later := attempt.later(Wait.CHILDREN, missing):
@@ -277,22 +278,6 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> Audited | Late
     if versions(children_of(job, history)) != versions(heads):  # neither saw the other
         history.make_due(done.key, now)
     return done
-
-
-def _launched(
-    job: Job, rollup: RollUp, audited: Sequence[AuditSummary], attempt: Attempt
-) -> int | None:
-    """How many jobs it launched, as Describe counts them; else those that are listed or audited.
-
-    A list may lack some that are audited: that of an AutoML job has the steps of its candidates
-    alone. An audited one may have been deleted since. None: it is not known.
-    """
-    if rollup.is_counted:
-        return job.tuning.launched if job.tuning else None
-    listed = attempt.deps.jobs.children(attempt.ended.ref)
-    if listed is None:
-        return None
-    return len({child.arn for child in listed} | {head.key.arn for head in audited})
 
 
 def _not_described(missing: NotDescribed, attempt: Attempt) -> Outcome:
