@@ -141,7 +141,10 @@ def is_gone(error: ClientError) -> bool:
 
 
 class SageMakerJobLists:
-    """Implements JobLists for one account. `client_of` returns its client for a region."""
+    """Implements JobLists and, page by page, JobPages: for one account.
+
+    `client_of` returns its client for a region.
+    """
 
     def __init__(self, client_of: Callable[[str], Any]) -> None:
         self._client_of = client_of
@@ -150,6 +153,12 @@ class SageMakerJobLists:
         """The jobs that were created in the period or at most 30 days before it."""
         pages = _pages(self._client_of, kind, region, period.created_after, period.created_before)
         return chain.from_iterable(pages)
+
+    def pages(
+        self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
+    ) -> Iterator[list[Listed]]:
+        """Implements JobPages for its account."""
+        return _pages(self._client_of, of.kind, of.region, created_after, created_before)
 
 
 def _pages(
@@ -227,8 +236,8 @@ class SweptLists(Struct, frozen=True):
         self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
     ) -> Iterator[list[Listed]]:
         """The pages of a list. Raises AwsError."""
-        client_of = partial(self._client, of.account)
-        return _pages(client_of, of.kind, of.region, created_after, created_before)
+        lists = SageMakerJobLists(partial(self._client, of.account))
+        return lists.pages(of, created_after=created_after, created_before=created_before)
 
     def _client(self, account: str, region: str) -> Any:
         try:

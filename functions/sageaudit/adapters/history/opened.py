@@ -79,7 +79,8 @@ def open_history(
             " option, either SAGEAUDIT_HISTORY or SAGEAUDIT_TABLE in the environment"
         )
     if table is not None:
-        return _open_table(table, profile, region)
+        session, of_table, decisions = _open_table(table, profile, region)
+        return HistorySource(of_table, decisions, table, session)
     path = history or default_path()
     if history is None and create:
         make_folder(path.parent)
@@ -100,8 +101,10 @@ def in_memory(name: str) -> HistorySource:
     return HistorySource(history, history, name)
 
 
-def _open_table(table: str, profile: str | None, region: str | None) -> HistorySource:
-    """Opens the table with the user's own credentials.
+def _open_table(
+    table: str, profile: str | None, region: str | None
+) -> tuple[Any, History, Decisions]:
+    """Opens the table with the user's own credentials, and returns the session too.
 
     Raises BadUsage for an invalid table name or an unknown region.
     """
@@ -117,7 +120,7 @@ def _open_table(table: str, profile: str | None, region: str | None) -> HistoryS
         raise BadUsage("which region is the table in? name it, or set one for your profile")
     with aws_errors("dynamodb"):
         of_table = DynamoHistory(client(session, "dynamodb"), table)
-    return HistorySource(of_table, of_table, table, session)
+    return session, of_table, of_table
 
 
 def _exists(path: Path) -> bool:
