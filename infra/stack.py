@@ -36,7 +36,7 @@ from sageaudit.adapters.history.dynamo.keys import (
     WATCH_PREFIX,
 )
 from sageaudit.adapters.lambda_runtime.settings import notices_queue_variable
-from sageaudit.adapters.prices import listed_prices, price_list
+from sageaudit.adapters.prices import price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.routes import OWN_TOPIC
 from sageaudit.domain.policy.scope import DigestTimes, Members
@@ -193,7 +193,7 @@ class SageAuditStack(cdk.Stack):
         audit.may(sagemaker.COUNT_PERMISSIONS, "*")
         audit.may(cloudwatch.PERMISSIONS, "*")
         audit.may(price_list.PERMISSIONS, "*")
-        audit.may(listed_prices.PERMISSIONS, table)
+        audit.may(price_list.CACHE_PERMISSIONS, table)
         audit.may(dynamo_history.PERMISSIONS, table)
         audit.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
         audit.may(sqs.SEND_PERMISSIONS, queue.queue_arn, dead_letters.queue_arn)
@@ -229,7 +229,7 @@ class SageAuditStack(cdk.Stack):
         sweep.may(price_list.PERMISSIONS, "*")
         for actions, prefix in (
             (sweep_notes.KEEP_PERMISSIONS, SWEEP_PK),
-            (listed_prices.PERMISSIONS, PRICE_PREFIX),
+            (price_list.CACHE_PERMISSIONS, PRICE_PREFIX),
             (history.DECISION_PERMISSIONS, ADVICE_PK),
             (alert_ledger.WATCH_PERMISSIONS, WATCH_PREFIX),
         ):

@@ -33,8 +33,7 @@ from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.lambda_runtime.settings import AuditSettings
 from sageaudit.adapters.prices import packaged
-from sageaudit.adapters.prices.listed_prices import PriceCache
-from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.adapters.prices.price_list import PriceCache, PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Recorded, Verdict

@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import Struct
+
 from sageaudit.adapters.aws.clients import TimeLimit, client, new_session
 from sageaudit.adapters.aws.report_store import S3ReportStore
 from sageaudit.adapters.channels.services import writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.lambda_runtime.settings import DigestSettings
@@ -31,49 +33,42 @@ _TO_WRITE_MS = 60_000
 """What the report leaves, so that a digest without it is still written."""
 
 
-class Digester:
+class Digester(Struct, frozen=True):
     """The Lambda function: at most one digest for each event."""
 
-    def __init__(
-        self,
-        deps: DigestDependencies,
-        clock: Callable[[], datetime],
-        report: Report,
-        begin: Callable[[float], None] = lambda _: None,
-    ) -> None:
-        self._deps = deps
-        self._clock = clock
-        self._report = report
-        self._begin = begin
+    deps: DigestDependencies
+    clock: Callable[[], datetime]
+    report: Report
+    begin: Callable[[float], None] = lambda _: None
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answers the last day of the digest, or null where it writes none. Raises what failed."""
         del event
-        self._report.begin(context)
-        self._begin(context.get_remaining_time_in_millis())
+        self.report.begin(context)
+        self.begin(context.get_remaining_time_in_millis())
         try:
             return {"digest": self._digest()}
         except (AwsError, BadHistory, Malformed) as error:
-            self._report.error("digest failed", error=type(error).__name__, reason=str(error))
+            self.report.error("digest failed", error=type(error).__name__, reason=str(error))
             raise
         except Exception as error:
-            self._report.count(DEFECTS)
-            self._report.defect("digest failed", error)
+            self.report.count(DEFECTS)
+            self.report.defect("digest failed", error)
             raise
         finally:
-            self._report.flush()
+            self.report.flush()
 
     def _digest(self) -> str | None:
-        outcome = send_digest(self._deps, now=self._clock())
+        outcome = send_digest(self.deps, now=self.clock())
         if isinstance(outcome, str):
-            self._report.info("no digest", reason=outcome)
+            self.report.info("no digest", reason=outcome)
             return None
         if outcome.left_out:
-            self._report.info("routes without a digest", routes=outcome.left_out)
+            self.report.info("routes without a digest", routes=outcome.left_out)
         if outcome.unwritten is not None:
-            self._report.count("ReportNotWritten")
-            self._report.error("report not written", reason=str(outcome.unwritten))
-        self._report.info("digest written", last_day=str(outcome.last_day))
+            self.report.count("ReportNotWritten")
+            self.report.error("report not written", reason=str(outcome.unwritten))
+        self.report.info("digest written", last_day=str(outcome.last_day))
         return str(outcome.last_day)
 
 
@@ -88,7 +83,8 @@ def build(
     settings, session = DigestSettings.from_env(environ), session or new_session()
     limit, of_report = TimeLimit(session, clock), TimeLimit(session, clock)
     dynamodb = client(limit, "dynamodb")
-    history = DynamoHistory(client(of_report, "dynamodb"), settings.table_name)
+    history = DynamoHistory(dynamodb, settings.table_name)
+    reported = DynamoHistory(client(of_report, "dynamodb"), settings.table_name)
 
     def begin(left_ms: float) -> None:
         limit.begin(left_ms)
@@ -97,15 +93,15 @@ def build(
     policy = policy or stored_policy.load()
     bucket = policy.digest and policy.digest.report_bucket
     deps = DigestDependencies(
-        history=DynamoHistory(dynamodb, settings.table_name),
+        history=history,
         ledger=DynamoAlertLedger(dynamodb, settings.table_name),
-        decisions=DynamoDecisions(dynamodb, settings.table_name),
+        decisions=history,
         policy=policy,
         writers=writers(policy.channels),
         reports=S3ReportStore(client(of_report, "s3"), bucket, settings.account_id)
         if bucket
         else None,
-        source=ReportSource(history, packaged.types(), most_runs=MOST_RUNS),
+        source=ReportSource(reported, packaged.types(), most_runs=MOST_RUNS),
         place=HistoryPlace.of_table(settings.table_name, settings.region),
     )
     return Digester(deps, clock, Report(environ), begin)

@@ -32,9 +32,9 @@ from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.channels.services import writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.keys import NOTICE_PREFIX
-from sageaudit.adapters.history.dynamo.sweep_notes import DynamoInstallation
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.lambda_runtime.batch import (
     Batch,
     Handler,
@@ -57,7 +57,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent, reading
 from sageaudit.output.text.links import HistoryPlace
 from sageaudit.ports import History, Queue
-from sageaudit.workflows.notify.run import NotifyDependencies, notify
+from sageaudit.workflows.notify import NotifyDependencies, notify
 
 _STOP_BEFORE_MS = (RESERVE_S + 15) * 1000
 """Below this remaining time, no further record is started."""
@@ -167,13 +167,14 @@ def build(
     policy = policy or stored_policy.load()
     dynamodb = client(limit, "dynamodb", config=QUICK)
     sqs = client(limit, "sqs", config=QUEUE_CONFIG)
+    history = DynamoHistory(dynamodb, settings.table_name)
     deps = NotifyDependencies(
-        history=DynamoHistory(dynamodb, settings.table_name),
+        history=history,
         ledger=DynamoAlertLedger(dynamodb, settings.table_name),
-        decisions=DynamoDecisions(dynamodb, settings.table_name),
+        decisions=history,
         policy=policy,
         writers=writers(policy.channels),
-        installed_at=DynamoInstallation(dynamodb, settings.table_name, clock=clock).installed_at,
+        installed_at=DynamoSweepNotes(dynamodb, settings.table_name, clock=clock).installed_at,
         place=HistoryPlace.of_table(settings.table_name, settings.region),
     )
     return wired(

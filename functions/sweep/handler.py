@@ -15,6 +15,8 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+from msgspec import Struct
+
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.clients import RESERVE_S, TimeLimit, client, new_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
@@ -24,19 +26,18 @@ from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.channels.services import writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.lambda_runtime.settings import SweepSettings
 from sageaudit.adapters.prices import packaged
-from sageaudit.adapters.prices.listed_prices import PriceCache
-from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.adapters.prices.price_list import PriceCache, PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.errors import AwsError
-from sageaudit.ports import History, SweepNotes
+from sageaudit.ports import SweepNotes
 from sageaudit.rules import catalogue
 from sageaudit.workflows.sweep import run as sweeping
 from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept
@@ -53,39 +54,28 @@ ANSWER_WITHIN = timedelta(seconds=40)
 """Of a question about members: whoever asks waits for the answer."""
 
 
-class Sweeper:
+class Sweeper(Struct, frozen=True):
     """The Lambda function: one sweep for each event. `deps` makes those of one sweep.
 
     `lacking` says which actions a member refuses; `members` are accounts and regions.
     """
 
-    def __init__(
-        self,
-        deps: Callable[[Callable[[], bool]], SweepDependencies],
-        notes: SweepNotes,
-        clock: Callable[[], datetime],
-        report: Report,
-        begin: Callable[[float], None] = lambda _: None,
-        *,
-        members: Sequence[tuple[str, str]] = (),
-        lacking: Callable[[str, str], dict[str, str]] = lambda *_: {},
-    ) -> None:
-        self._members = members
-        self._lacking = lacking
-        self._deps = deps
-        self._notes = notes
-        self._clock = clock
-        self._report = report
-        self._begin = begin
+    deps: Callable[[Callable[[], bool]], SweepDependencies]
+    notes: SweepNotes
+    clock: Callable[[], datetime]
+    report: Report
+    begin: Callable[[float], None] = lambda _: None
+    members: Sequence[tuple[str, str]] = ()
+    lacking: Callable[[str, str], dict[str, str]] = lambda *_: {}
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answers how many parts of the sweep failed, or about members.
 
         Raises what is not an AwsError.
         """
-        self._report.begin(context)
+        self.report.begin(context)
         if (after := event.get("members_after")) is not None:
-            self._begin(context.get_remaining_time_in_millis())
+            self.begin(context.get_remaining_time_in_millis())
             return self._of_members(after)
         try:
             failed = self._turn(context)
@@ -93,87 +83,87 @@ class Sweeper:
             failed = 1
             self._failed("sweep failed", error)
         except Exception as error:
-            self._report.count("SweepFailed")
-            self._report.count(DEFECTS)
-            self._report.defect("sweep failed", error)
+            self.report.count("SweepFailed")
+            self.report.count(DEFECTS)
+            self.report.defect("sweep failed", error)
             raise
         finally:
-            self._report.flush()
+            self.report.flush()
         return {"failed": failed}
 
     def _of_members(self, after: str) -> dict[str, Any]:
         """What each lacks, as far as the time reaches; `next` is where to go on, or null."""
-        until, rows = self._clock() + ANSWER_WITHIN, list[dict[str, Any]]()
-        for account, region in self._members:
+        until, rows = self.clock() + ANSWER_WITHIN, list[dict[str, Any]]()
+        for account, region in self.members:
             place = f"{account} {region}"
             if place <= after:
                 continue
-            if rows and self._clock() >= until:
+            if rows and self.clock() >= until:
                 return {"members": rows, "next": after}
-            lacks = self._lacking(account, region)
+            lacks = self.lacking(account, region)
             rows.append({"account": account, "region": region, "lacks": lacks})
             after = place
         return {"members": rows, "next": None}
 
     def _turn(self, context: Any) -> int:
-        self._begin(context.get_remaining_time_in_millis())
+        self.begin(context.get_remaining_time_in_millis())
         owner = context.aws_request_id
-        if not self._notes.take_turn(owner, self._clock(), LEASE_S):
-            self._report.info("another sweep runs")
+        if not self.notes.take_turn(owner, self.clock(), LEASE_S):
+            self.report.info("another sweep runs")
             return 0
         try:
-            parts = sweeping.sweep(self._deps(partial(_out_of_time, context)))
-            return sum(self._told(part) for part in parts)
+            parts = sweeping.sweep(self.deps(partial(_out_of_time, context)))
+            return sum(self._report_part(part) for part in parts)
         finally:
-            self._notes.end_turn(owner)
+            self.notes.end_turn(owner)
 
-    def _told(self, part: DueSent | Swept | WatchedList) -> bool:
+    def _report_part(self, part: DueSent | Swept | WatchedList) -> bool:
         """Logs and counts one part at once, so that a later one cannot lose it."""
         match part:
             case DueSent(sent, error):
-                self._report.info("due audits sent", sent=sent)
+                self.report.info("due audits sent", sent=sent)
                 if error is not None:
                     self._failed("due audits not all sent", error)
             case Swept(error=error):
-                self._list_told(part)
+                self._report_list(part)
                 if error is not None:
                     self._failed("list failed", error, **_named(part))
             case WatchedList(error=error):
-                self._watch_told(part)
+                self._report_watch(part)
                 if error is not None:
                     self._failed("running jobs not all looked at", error, **_named(part))
         for reason in part.unreadable:
-            self._report.count("SweepFailed")
-            self._report.error("cannot be read", reason=reason)
-        self._report.flush()
+            self.report.count("SweepFailed")
+            self.report.error("cannot be read", reason=reason)
+        self.report.flush()
         defects = isinstance(part, WatchedList) and bool(part.defects)
         return part.error is not None or bool(part.unreadable) or defects
 
-    def _list_told(self, swept: Swept) -> None:
+    def _report_list(self, swept: Swept) -> None:
         """Counts what is not 0: each metric with values costs as much as three alarms."""
         counts = {"ended": swept.ended, "missing": swept.missing, "found": swept.found}
         for metric, number in zip(_OF_LISTS, counts.values(), strict=True):
             if number:
-                self._report.count(metric, number=number)
+                self.report.count(metric, number=number)
         sent = {"sent_first": swept.sent_first, "looked_back": swept.looked_back}
-        self._report.info("list swept", **_named(swept), **counts, **sent, whole=swept.whole)
+        self.report.info("list swept", **_named(swept), **counts, **sent, whole=swept.whole)
 
-    def _watch_told(self, watched: WatchedList) -> None:
+    def _report_watch(self, watched: WatchedList) -> None:
         counts = {"running": watched.running, "looked": watched.looked, "left": watched.left}
-        self._report.info("running jobs", **_named(watched), **counts)
+        self.report.info("running jobs", **_named(watched), **counts)
         for one in watched.messages:
             named = {"kinds": one.kinds, "to": one.to.channels, "routes": one.to.routes}
-            self._report.info("notified", running=one.job, **named)
+            self.report.info("notified", running=one.job, **named)
             if one.unrouted:
-                self._report.count("MessagesUnrouted")
+                self.report.count("MessagesUnrouted")
         for arn, error in watched.defects:
-            self._report.count("SweepFailed")
-            self._report.count(DEFECTS)
-            self._report.defect("running job failed", error, job=arn)
+            self.report.count("SweepFailed")
+            self.report.count(DEFECTS)
+            self.report.defect("running job failed", error, job=arn)
 
     def _failed(self, message: str, error: AwsError, **named: str) -> None:
-        self._report.count("SweepFailed")
-        self._report.error(message, **named, error=type(error).__name__, reason=str(error))
+        self.report.count("SweepFailed")
+        self.report.error(message, **named, error=type(error).__name__, reason=str(error))
 
 
 def _named(swept: Swept | WatchedList) -> dict[str, str]:
@@ -239,7 +229,7 @@ def build(
 
 def _watching(
     accounts: Accounts,
-    history: History,
+    history: DynamoHistory,
     dynamodb: Any,
     settings: SweepSettings,
     policy: Policy,
@@ -254,7 +244,7 @@ def _watching(
         ),
         markets=live_markets(price_list, PriceCache(dynamodb, settings.table_name), clock),
         history=history,
-        decisions=DynamoDecisions(dynamodb, settings.table_name),
+        decisions=history,
         ledger=DynamoAlertLedger(dynamodb, settings.table_name),
         policy=policy,
         rules=[rule.name for rule in catalogue.ruleset().rules],

@@ -8,7 +8,7 @@ import pytest
 
 from local import example
 from sageaudit.adapters.history import opened as histories
-from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.main import main
 from sageaudit.ports import History
@@ -81,6 +81,6 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[History]:
     """A history in a table of its own."""
     with dynamodb() as client:
         name = new_table(client)
-        history, decisions = DynamoHistory(client, name), DynamoDecisions(client, name)
+        history, decisions = DynamoHistory(client, name), DynamoHistory(client, name)
         monkeypatch.setattr(histories, "_open_table", lambda *_: (None, history, decisions))
         yield history

@@ -14,7 +14,7 @@ from local.slack import Answer, SlackStandIn, slack_stand_in
 from sageaudit.adapters.channels.services import TeamsChannel
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import asking
 from sageaudit.cli.commands import notify
@@ -224,7 +224,7 @@ def test_a_message_that_a_table_has_is_not_due_again(
     sent = alert(figures, at=datetime(2026, 6, 9, 12, tzinfo=UTC))
     with dynamodb() as client:
         name = new_table(client)
-        parts = DynamoHistory(client, name), DynamoDecisions(client, name)
+        parts = DynamoHistory(client, name), DynamoHistory(client, name)
         session = SimpleNamespace(client=lambda *_, **__: client, region_name="us-east-1")
         monkeypatch.setattr(histories, "_open_table", lambda *_: (session, *parts))
         words = ("notify", "--recording", str(COMPOSED), "--table", name)

@@ -24,7 +24,7 @@ from sageaudit.domain.policy.routes import Routes
 from sageaudit.errors import AwsError
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from sageaudit.workflows.notify.run import Notification, NotifyDependencies, notify
+from sageaudit.workflows.notify import Notification, NotifyDependencies, notify
 from tests.fakes.deliver_function import CHANNELS
 from tests.fakes.documents import document, finding, job
 from tests.fakes.families import run_summary

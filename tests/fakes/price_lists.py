@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from sageaudit.adapters.prices.listed_prices import Stored
+from sageaudit.adapters.prices.price_list import Stored
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import ROLES, STORAGE, ListedRate, PriceListing
 

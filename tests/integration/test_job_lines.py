@@ -11,7 +11,7 @@ from local import REGION
 from local.demo import COMPOSED, POLICY
 from local.recorded import of_file
 from sageaudit.adapters.files.policy_file import load
-from sageaudit.adapters.history.dynamo.history import DynamoDecisions
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.cli import asking
 from sageaudit.cli.main import main
 from sageaudit.domain.advice.advice import Verb
@@ -58,7 +58,7 @@ def test_each_command_of_a_message_works_where_it_is_pasted(
         table = aws.physical("HistoryTable")
         written = f"written to the table {table} in {REGION}\n"
         assert capsys.readouterr().err.endswith(written)
-        [kept] = DynamoDecisions(aws.session.client("dynamodb"), table).decisions()
+        [kept] = DynamoHistory(aws.session.client("dynamodb"), table).decisions()
         assert (kept.verb, kept.until) == (
             Verb.SNOOZE,
             (aws.clock.now() + timedelta(days=30)).date(),

@@ -22,11 +22,11 @@ from msgspec.structs import asdict
 
 from local import REGION
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
-from sageaudit.adapters.history.dynamo.history import DynamoDecisions, DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
-from sageaudit.adapters.history.dynamo.sweep_notes import DynamoInstallation, DynamoSweepNotes
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.adapters.prices.listed_prices import PriceCache, Stored
+from sageaudit.adapters.prices.price_list import PriceCache, Stored
 from sageaudit.domain.advice.advice import Decision, Verb
 from sageaudit.domain.alert.alert import group_key
 from sageaudit.domain.audit.record import RunQuery
@@ -73,7 +73,7 @@ def played() -> list[Item]:
         one.aws.advance()
         place = one.aws.session.client("dynamodb"), one.aws.physical("HistoryTable")
         DynamoSendLedger(*place).change_circuit("slack", Circuit(), Circuit(3, 1779300000), NOON)
-        DynamoDecisions(*place).decide(_DECISION)
+        DynamoHistory(*place).decide(_DECISION)
         PriceCache(*place).write(Stored(PriceListing(REGION, Component.TRAINING, _RATES), NOON))
         return _items(*place)
 
@@ -124,8 +124,8 @@ def asked_table(items: Iterable[Item]) -> dict[str, Any]:
                 "circuit": sends.circuit("slack"),
                 "lists": {str(of): state for of, state in notes.lists().items()},
                 "sent": notes.sent(key),
-                "installed": DynamoInstallation(*place).installed_at(),
-                "decisions": DynamoDecisions(*place).decisions(),
+                "installed": DynamoSweepNotes(*place).installed_at(),
+                "decisions": DynamoHistory(*place).decisions(),
                 "prices": PriceCache(*place).read(REGION, Component.TRAINING),
             }
         )

@@ -77,7 +77,7 @@ def test_the_shell_is_handlers_workflows_adapters_and_commands() -> None:
         {path.relative_to(mutants.ROOT).as_posix() for path in mutants.files(part)}
         for part in ("core", "shell")
     )
-    both = "functions/sageaudit/workflows/notify/run.py"
+    both = "functions/sageaudit/workflows/notify.py"
     assert {both, "functions/sageaudit/domain/bill/bill.py"} <= core
     assert {
         both,

@@ -21,7 +21,7 @@ from msgspec import Struct
 from sageaudit.adapters.aws.clients import CONFIG, client
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.dynamo.sweep_notes import DynamoInstallation, DynamoSweepNotes
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.domain.advice.totals import OWN_AUDIT_USD, OWN_WRITE_USD
 from sageaudit.domain.alert.rule import why_too_old
 from sageaudit.domain.audit.record import Entry, RunQuery, Verdict
@@ -243,7 +243,7 @@ def find_stack(session: Any, name: str) -> Stack:
     table, region = outputs["TableName"], session.region_name
     dynamodb = client(session, "dynamodb", region, _CONFIG)
     notes = DynamoSweepNotes(dynamodb, table)
-    installed_at = DynamoInstallation(dynamodb, table).installed_at()
+    installed_at = notes.installed_at()
     places = {(one.account, one.region) for one in still_swept(notes.lists())}
     if installed_at is None or not places:
         raise BadUsage(

@@ -18,8 +18,7 @@ from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.files.recording import AsRead, RecordedSet, Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
-from sageaudit.adapters.prices.listed_prices import ListedPrices
-from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.adapters.prices.price_list import ListedPrices, PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document

@@ -27,7 +27,7 @@ from sageaudit.ports import History
 from sageaudit.queries.names import Wanted, find
 from sageaudit.workflows import digest as weekly
 from sageaudit.workflows.audit.stored import whole_audit
-from sageaudit.workflows.notify.run import Notification, NotifyDependencies, notify
+from sageaudit.workflows.notify import Notification, NotifyDependencies, notify
 from sageaudit.workflows.recordings.run import audit_recordings
 
 

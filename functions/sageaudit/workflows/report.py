@@ -46,7 +46,7 @@ from sageaudit.queries.names import other_days
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import ONE_DAY, Window, window_of
 from sageaudit.structs import replace
-from sageaudit.workflows.audit.stored import whole_audit
+from sageaudit.workflows.audit.stored import read_guides, whole_audit
 
 Watched = Callable[[Iterable[Any], str, str], Iterable[Any]]
 
@@ -89,8 +89,6 @@ def report_of_days(
 
 def report_of_job(source: ReportSource, head: AuditSummary) -> JobReport:
     """The report of one run, with its guides. Raises JobNotFound if its audit cannot be read."""
-    from sageaudit.workflows.audit.guides import read_guides  # noqa: PLC0415 - digest needs no rules
-
     found = job_report(source, head)
     if found is None:
         raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")

@@ -13,7 +13,7 @@ import pytest
 from sageaudit.adapters.files import recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.files.recording import AsRead, RecordedSet, Recording
-from sageaudit.adapters.prices.listed_prices import ListedPrices, Stored
+from sageaudit.adapters.prices.price_list import ListedPrices, Stored
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sageaudit.adapters.files.exact_json import read_gzip_json
 from sageaudit.adapters.history import record_steps
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import Verdict
@@ -13,7 +14,7 @@ from tests.adapters.history.entries import document, entry, finding, phase
 
 def stored(**changes: Any) -> dict[str, Any]:
     """The document as it is stored and read."""
-    return dict(record_steps.read_stored(record_steps.stored(document(**changes), 1)))
+    return dict(read_gzip_json(record_steps.stored(document(**changes), 1)))
 
 
 def notes(document: dict[str, Any]) -> list[str]:

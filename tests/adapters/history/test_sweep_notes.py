@@ -9,7 +9,6 @@ from sageaudit.adapters.history.codec import moment_text
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.sweep_notes import (
     INSTALLATION_PERMISSIONS,
-    DynamoInstallation,
     DynamoSweepNotes,
 )
 from sageaudit.domain.audit.summary import JobKey
@@ -141,7 +140,7 @@ def test_the_installation_is_the_tables_creation_and_written_once(client: Any, t
     notes = DynamoSweepNotes(client, table)
     notes.note_installation()
     created_at = client.describe_table(TableName=table)["Table"]["CreationDateTime"]
-    assert DynamoInstallation(client, table).installed_at() == created_at
+    assert DynamoSweepNotes(client, table).installed_at() == created_at
     key = {"pk": {"S": "SWEEP"}, "sk": {"S": "INSTALLED"}}
     moved = key | {"installed_at": {"S": "2020-01-01T00:00:00.000000Z"}}
     client.put_item(TableName=table, Item=moved)
@@ -157,7 +156,7 @@ def written(client: Any, table: str, text: str) -> None:
 
 def test_the_moment_is_read_until_it_is_there_and_then_kept(client: Any, table: str) -> None:
     """One GetItem in the life of a process, once the first sweep has written it."""
-    installation = DynamoInstallation(client, table)
+    installation = DynamoSweepNotes(client, table)
     assert installation.installed_at() is None
     written(client, table, moment_text(NOON))
     assert installation.installed_at() == NOON
@@ -169,7 +168,7 @@ def test_the_moment_is_read_until_it_is_there_and_then_kept(client: Any, table: 
 def test_a_time_to_come_is_not_known(client: Any, table: str) -> None:
     """A damaged row, or a clock that was wrong: it would silence every message."""
     now = NOON
-    installation = DynamoInstallation(client, table, clock=lambda: now)
+    installation = DynamoSweepNotes(client, table, clock=lambda: now)
     written(client, table, moment_text(NOON + timedelta(microseconds=1)))
     assert installation.installed_at() is None
     now = NOON + timedelta(microseconds=1)
@@ -180,4 +179,4 @@ def test_an_item_without_a_time_is_malformed(client: Any, table: str) -> None:
     """It is not taken for none: then the past would be told."""
     written(client, table, "soon")
     with pytest.raises(Malformed, match="SWEEP INSTALLED has no time"):
-        DynamoInstallation(client, table).installed_at()
+        DynamoSweepNotes(client, table).installed_at()

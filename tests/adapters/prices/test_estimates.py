@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.prices import packaged, sources
-from sageaudit.adapters.prices.listed_prices import ListedPrices, Stored
+from sageaudit.adapters.prices.price_list import ListedPrices, Stored
 from sageaudit.adapters.prices.sources import EstimatedPrices, PriceBook, estimates
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.policy.discounts import Discounts, OwnPrices

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.prices.listed_prices import ASK_AGAIN_AFTER, FRESH_FOR, PriceCache
-from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.adapters.prices.price_list import ASK_AGAIN_AFTER, FRESH_FOR, PriceCache, PriceList
 from sageaudit.adapters.prices.sources import PricedMarkets, live_markets, offline_markets
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.job.job import Job

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.codec import epoch_s
-from sageaudit.adapters.prices.listed_prices import KEPT_DAYS, PriceCache, Stored
+from sageaudit.adapters.prices.price_list import KEPT_DAYS, PriceCache, Stored
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import STORAGE, Entry, ListedRate, PriceListing, Refused
 from sageaudit.errors import Unavailable

@@ -7,7 +7,7 @@ import pytest
 from msgspec import Struct, field
 
 from sageaudit.adapters.prices import packaged, sources
-from sageaudit.adapters.prices.listed_prices import ListedPrices
+from sageaudit.adapters.prices.price_list import ListedPrices
 from sageaudit.adapters.prices.sources import PriceBook, PricedMarkets
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.job.kinds import Component

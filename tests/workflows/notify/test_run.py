@@ -22,7 +22,7 @@ from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.text.money import usd
 from sageaudit.structs import replace
-from sageaudit.workflows.notify.run import NotifyDependencies, notify
+from sageaudit.workflows.notify import NotifyDependencies, notify
 from tests.fakes.calls import NOON
 from tests.fakes.documents import (
     document,

@@ -29,13 +29,12 @@ from sageaudit.adapters.aws.clients import (
 from sageaudit.domain.job.ref import REGION, partition_of
 from sageaudit.errors import AccessDenied, BadUsage, RejectedEvent, Unavailable
 
-ASSUME_PERMISSIONS = ("sts:AssumeRole",)
-"""On the role in each account; the user's own credentials need it, the role does not."""
 SESSION_NAME = "sageaudit"
 _NAME = re.compile(r"[\w+=,.@-]{1,64}(?:/[\w+=,.@-]{1,64}){0,8}\Z", re.ASCII)
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
 PERMISSIONS = ("sts:AssumeRole",)
-"""Only on the roles that the policy lists, or on those of one name in one organization."""
+"""Only on the roles that the policy lists, or on those of one name in one organization. The role
+itself does not need it; of a scan, the user's own credentials do."""
 _EARLY_S = 300
 _MOST_CLIENTS = 256
 """Clients that are kept, of all accounts: each takes half a megabyte."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import Struct
+
 from sageaudit.adapters.aws.clients import aws_errors
 from sageaudit.output.text.links import object_url
 
@@ -12,13 +14,12 @@ PERMISSIONS = ("s3:PutObject",)
 """What `put` calls, on the objects under PREFIX alone."""
 
 
-class S3ReportStore:
+class S3ReportStore(Struct, frozen=True):
     """Implements ReportStore. `client` is boto3's S3 client, `account` the owner of the bucket."""
 
-    def __init__(self, client: Any, bucket: str, account: str) -> None:
-        self._client = client
-        self._bucket = bucket
-        self._account = account
+    client: Any
+    bucket: str
+    account: str
 
     def put(self, name: str, page: str) -> str:
         """Stores a page, and returns its address in the console. Raises AwsError.
@@ -27,13 +28,13 @@ class S3ReportStore:
         """
         key = f"{PREFIX}{name}"
         with aws_errors("s3"):
-            self._client.put_object(
-                Bucket=self._bucket,
+            self.client.put_object(
+                Bucket=self.bucket,
                 Key=key,
                 Body=page.encode("utf-8", "replace"),
                 ContentType="text/html; charset=utf-8",
                 ServerSideEncryption="AES256",
-                ExpectedBucketOwner=self._account,
+                ExpectedBucketOwner=self.account,
             )
-        meta = self._client.meta
-        return object_url(meta.partition, meta.region_name, self._bucket, key)
+        meta = self.client.meta
+        return object_url(meta.partition, meta.region_name, self.bucket, key)

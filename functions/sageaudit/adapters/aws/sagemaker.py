@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from itertools import chain
 from typing import Any
 from weakref import WeakSet
 
 from botocore import xform_name
 from botocore.exceptions import ClientError
+from msgspec import Struct, field
 
 from sageaudit.adapters.aws.clients import (
     aws_errors,
@@ -149,54 +151,47 @@ class SageMakerJobLists:
 
     def listed(self, kind: JobKind, region: str, period: Period) -> Iterator[Listed]:
         """The jobs that were created in the period or at most 30 days before it."""
-        pages = self._pages(kind, region, period.created_after, period.created_before)
+        pages = _pages(self._client_of, kind, region, period.created_after, period.created_before)
         return chain.from_iterable(pages)
 
     def pages(
         self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
     ) -> Iterator[list[Listed]]:
         """Implements JobPages for its account."""
-        return self._pages(of.kind, of.region, created_after, created_before)
-
-    def _pages(
-        self, kind: JobKind, region: str, after: datetime, before: datetime
-    ) -> Iterator[list[Listed]]:
-        """Raises Unavailable where the pages do not end.
-
-        That is where a token repeats, and after _MOST_WITHOUT_NEWS pages without a new row: a list
-        that seems to be whole and is not would move the watermark past jobs that nobody saw.
-        """
-        seen, without_news = set[Listed](), 0
-        call = _by_creation(after, before)
-        while True:
-            answer = self._page(kind, region, call)
-            page = list(_rows(kind, answer))
-            without_news = 0 if not seen.issuperset(page) else without_news + 1
-            seen.update(page)
-            yield page
-            token = answer.get("NextToken")
-            if not token:
-                return
-            if token == call.get("NextToken") or without_news >= _MOST_WITHOUT_NEWS:
-                method = f"sagemaker:{kind.row.list_call}"
-                raise Unavailable(f"{method} in {region} returned no last page.")
-            call["NextToken"] = token
-
-    def _page(self, kind: JobKind, region: str, call: Mapping[str, Any]) -> Mapping[str, Any]:
-        with aws_errors("sagemaker", f"in {region}"):
-            method = kind.row.list_method
-            answer: Mapping[str, Any] = getattr(self._client_of(region), method)(**call)
-        return answer
+        return _pages(self._client_of, of.kind, of.region, created_after, created_before)
 
 
-def _by_creation(after: datetime, before: datetime) -> dict[str, Any]:
-    return {
+def _pages(
+    client_of: Callable[[str], Any], kind: JobKind, region: str, after: datetime, before: datetime
+) -> Iterator[list[Listed]]:
+    """The pages of a list; `client_of` is asked for a client of the region before each.
+
+    Raises Unavailable if the pages do not end: if a token repeats, and after _MOST_WITHOUT_NEWS
+    pages without a new row. A list that seems to be whole and is not would move the watermark past
+    jobs that nobody saw.
+    """
+    seen, without_news = set[Listed](), 0
+    call: dict[str, Any] = {
         "CreationTimeAfter": after,
         "CreationTimeBefore": before,
         "SortBy": "CreationTime",
         "SortOrder": "Descending",
         "MaxResults": PAGE,
     }
+    while True:
+        with aws_errors("sagemaker", f"in {region}"):
+            answer = getattr(client_of(region), kind.row.list_method)(**call)
+        page = list(_rows(kind, answer))
+        without_news = 0 if not seen.issuperset(page) else without_news + 1
+        seen.update(page)
+        yield page
+        token = answer.get("NextToken")
+        if not token:
+            return
+        if token == call.get("NextToken") or without_news >= _MOST_WITHOUT_NEWS:
+            method = f"sagemaker:{kind.row.list_call}"
+            raise Unavailable(f"{method} in {region} returned no last page.")
+        call["NextToken"] = token
 
 
 def _rows(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[Listed]:
@@ -226,55 +221,46 @@ def _listed(kind: JobKind, row: Mapping[str, Any]) -> Listed | None:
         return None
 
 
-class SweptLists:
+class SweptLists(Struct, frozen=True):
     """Implements JobPages. `client_of` returns SageMaker's client for an account and region.
 
     `clock` returns seconds that only grow; `sleep` waits for seconds.
     """
 
-    def __init__(
-        self,
-        client_of: Callable[[str, str], Any],
-        clock: Callable[[], float],
-        sleep: Callable[[float], None],
-    ) -> None:
-        self._client_of = client_of
-        self._clock = clock
-        self._sleep = sleep
-        self._paced: WeakSet[Any] = WeakSet()
+    client_of: Callable[[str, str], Any]
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    paced: WeakSet[Any] = field(default_factory=WeakSet)
 
     def pages(
         self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
     ) -> Iterator[list[Listed]]:
         """The pages of a list. Raises AwsError."""
-        lists = SageMakerJobLists(lambda region: self._client(of.account, region))
+        lists = SageMakerJobLists(partial(self._client, of.account))
         return lists.pages(of, created_after=created_after, created_before=created_before)
 
     def _client(self, account: str, region: str) -> Any:
         try:
             with aws_errors("sts"):
-                found = self._client_of(account, region)
+                found = self.client_of(account, region)
         except RejectedEvent as error:  # a role of another account: its lists are not read
             raise Unavailable(f"{error}.") from error
-        if found not in self._paced:
-            self._paced.add(found)
-            turns = _OneApart(self._clock, self._sleep)
-            found.meta.events.register_first("before-send.sagemaker", turns.take)
+        if found not in self.paced:
+            self.paced.add(found)
+            _keep_apart(found, self.clock, self.sleep)
         return found
 
 
-class _OneApart:
+def _keep_apart(client: Any, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
     """Keeps the requests of one client apart: AWS counts them by account and region."""
+    last_s = float("-inf")
 
-    def __init__(self, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
-        self._clock = clock
-        self._sleep = sleep
-        self._last: float | None = None
-
-    def take(self, **_: Any) -> None:
-        """Waits where the request before it is not long ago."""
-        now = self._clock()
-        wait_s = 0.0 if self._last is None else max(self._last + APART_S - now, 0.0)
+    def take_turn(**_: Any) -> None:
+        nonlocal last_s
+        now_s = clock()
+        wait_s = max(last_s + APART_S - now_s, 0.0)
         if wait_s:
-            self._sleep(min(wait_s, APART_S))
-        self._last = now + wait_s
+            sleep(min(wait_s, APART_S))
+        last_s = now_s + wait_s
+
+    client.meta.events.register_first("before-send.sagemaker", take_turn)

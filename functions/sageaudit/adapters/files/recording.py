@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.adapters.files.local_files import other_form
-from sageaudit.adapters.prices.listed_prices import (
+from sageaudit.adapters.prices.price_list import (
     ListedPrices,
     Stored,
     entries_document,

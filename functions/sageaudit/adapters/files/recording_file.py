@@ -15,6 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from sageaudit.adapters.files import local_files, recording
@@ -185,17 +186,16 @@ def _job_names(document: Mapping[str, Any]) -> Iterator[str]:
         yield from (name for name in found if isinstance(name, str))
 
 
-class _File:
+class _File(Struct, frozen=True):
     """The names of one file, and what stays in it."""
 
-    def __init__(self, names: Pseudonyms, rules: Collection[str], types: Collection[str]) -> None:
-        self._names = names
-        self._rules = rules
-        self._types = types
+    names: Pseudonyms
+    rules: Collection[str]
+    types: Collection[str]
 
     def one(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """One recorded job."""
-        names, account = self._names, document.get("account")
+        names, account = self.names, document.get("account")
         shared: Mapping[str, Callable[[Any], Any]] = {
             "account": lambda known: known and names.account(known),
             "region": lambda name: name if name and REGION.fullmatch(name) else None,
@@ -217,9 +217,9 @@ class _File:
 
     def _answer(self, answer: Mapping[str, Any], own_account: str | None) -> dict[str, Any]:
         """An answer; `own_account`: whose images are not AWS's."""
-        names = self._names
+        names = self.names
         pseudonyms: Mapping[KeptAs, Callable[[str], str]] = {
-            KeptAs.TYPE: lambda text: text if text in self._types else UNKNOWN,
+            KeptAs.TYPE: lambda text: text if text in self.types else UNKNOWN,
             KeptAs.JOB: names.job,
             KeptAs.ARN: names.arn,
             KeptAs.IMAGE: lambda text: names.image(text, own_account),
@@ -260,8 +260,8 @@ class _File:
         kept["series"] = [
             {
                 **{key: series[key] for key in ("start", "period_s", "values")},
-                "host": self._names.host(series["host"], hosts[series["host"].partition("/")[0]]),
-                "metric": self._names.metric(series["metric"]),
+                "host": self.names.host(series["host"], hosts[series["host"].partition("/")[0]]),
+                "metric": self.names.metric(series["metric"]),
             }
             for series in metrics["series"]
         ]
@@ -272,7 +272,7 @@ class _File:
 
         An exemption stays with the names of rules and its date, so that it has the same effect.
         """
-        names = self._names
+        names = self.names
         shown = name if name in _KNOWN_TAGS else names.word("tag", name)
         if name == EXEMPTION:
             value = " ".join(map(self._exempt, value.split()))
@@ -283,7 +283,7 @@ class _File:
     def _exempt(self, word: str) -> str:
         key, sign, until = word.partition("=")
         if not sign:
-            return word if word in self._rules else self._names.word("val", word)
+            return word if word in self.rules else self.names.word("val", word)
         try:
             return f"until={date.fromisoformat(until)}" if key == "until" else "-=-"
         except ValueError:

@@ -65,29 +65,21 @@ def run_id(key: JobKey) -> str:
     return f"{part(key.arn)}#{epoch_ms(key.created_at)}"
 
 
-def ended_sk(ended_at: datetime, key: JobKey) -> str:
-    """Sorts by the job's end; unique, so that a list can be continued after it."""
-    return f"{moment_text(ended_at)}#{run_id(key)}"
+def moment_sk(moment: datetime, key: JobKey) -> str:
+    """Sorts runs by a moment of each, its end or recheck; unique, so that a list can be continued
+    after it.
+    """
+    return f"{moment_text(moment)}#{run_id(key)}"
 
 
 def before_sk(before: datetime | None) -> str:
-    """Sorts after every `ended_sk` that a list shows: those before a moment, or all."""
+    """Sorts after every `moment_sk` that a list shows: those before a moment, or all."""
     return "~" if before is None else moment_text(before)
 
 
-def ended_after(moment: datetime) -> str:
-    """Sorts after every `ended_sk` up to this moment, since "$" follows "#"."""
+def through_sk(moment: datetime) -> str:
+    """Sorts after every `moment_sk` up to this moment, since "$" follows "#"."""
     return f"{moment_text(moment)}$"
-
-
-def due_sk(due_at: datetime, key: JobKey) -> str:
-    """Sorts by the recheck time; unique."""
-    return f"{moment_text(due_at)}#{run_id(key)}"
-
-
-def due_until(before: datetime) -> str:
-    """Sorts after every `due_sk` with a time up to `before`, since "$" follows "#"."""
-    return f"{moment_text(before)}$"
 
 
 def as_utc(moment: datetime) -> datetime:
@@ -115,11 +107,6 @@ def epoch_s(moment: datetime) -> int:
 def epoch_ms(moment: datetime) -> int:
     """Whole milliseconds since 1970."""
     return (as_utc(moment) - _EPOCH) // timedelta(milliseconds=1)
-
-
-def month_of(moment: datetime) -> str:
-    """YYYY-MM in UTC."""
-    return moment_text(moment)[:7]
 
 
 class FieldReader(NamedTuple):
@@ -268,11 +255,10 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
     """What converts a stored value, such as a Decimal or a string, to its type; None for a text."""
     if hint is str:
         return None
-    if get_origin(hint) is tuple and Advised in get_args(hint):
-        return lambda items: tuple(from_item(Advised, item) for item in items)
-    if get_origin(hint) is tuple and DearerStep in get_args(hint):
-        return lambda items: tuple(from_item(DearerStep, item) for item in items)
     if get_origin(hint) is tuple:
+        form = get_args(hint)[0]
+        if form in (Advised, DearerStep):
+            return lambda items: tuple(from_item(form, item) for item in items)
         return tuple
     if get_origin(hint) is Mapping and get_args(hint)[1] is str:
         return lambda values: {intern(name): value for name, value in values.items()}

@@ -15,7 +15,7 @@ from typing import Any, Self
 from msgspec import Struct
 
 from sageaudit.adapters.files.local_files import data_folder
-from sageaudit.adapters.history.codec import ended_sk
+from sageaudit.adapters.history.codec import moment_sk
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, Row, RunIndex, RunQuery
@@ -111,10 +111,7 @@ def _open_table(
     # a file needs no boto3
     from sageaudit.adapters.aws.accounts import open_session  # noqa: PLC0415
     from sageaudit.adapters.aws.clients import aws_errors, client  # noqa: PLC0415
-    from sageaudit.adapters.history.dynamo.history import (  # noqa: PLC0415
-        DynamoDecisions,
-        DynamoHistory,
-    )
+    from sageaudit.adapters.history.dynamo.history import DynamoHistory  # noqa: PLC0415
 
     if not _TABLE.match(table):
         raise BadUsage(f"--table {table} is not a valid table name")
@@ -122,8 +119,8 @@ def _open_table(
     if session.region_name is None:
         raise BadUsage("which region is the table in? name it, or set one for your profile")
     with aws_errors("dynamodb"):
-        dynamodb = client(session, "dynamodb")
-        return session, DynamoHistory(dynamodb, table), DynamoDecisions(dynamodb, table)
+        of_table = DynamoHistory(client(session, "dynamodb"), table)
+    return session, of_table, of_table
 
 
 def _exists(path: Path) -> bool:
@@ -173,7 +170,7 @@ class BesideTable(SqliteHistory):
         stored: Iterator[Any] = self._table.runs(query, before=before, page_size=wider)
         others = (head for head in stored if head.key not in names)
         return heapq.merge(
-            rows, others, key=lambda head: ended_sk(head.ended_at, head.key), reverse=True
+            rows, others, key=lambda head: moment_sk(head.ended_at, head.key), reverse=True
         )
 
     def head(self, key: JobKey) -> AuditSummary | None:

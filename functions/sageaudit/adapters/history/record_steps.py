@@ -15,8 +15,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from sageaudit.adapters.files.exact_json import gzip_text, read_gzip_json, to_json
-from sageaudit.adapters.history.codec import as_utc, ended_sk
+from sageaudit.adapters.files.exact_json import gzip_text, to_json
+from sageaudit.adapters.history.codec import as_utc, moment_sk
 from sageaudit.adapters.history.rows import findings_without_row
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Recorded, Verdict
@@ -117,10 +117,10 @@ def family_row(entry: Entry, head: AuditSummary) -> FamilyRow | None:
     full = read is not None and len(read) >= FAMILY_RUNS
     return FamilyRow(
         key=head.key,
-        ended_sk=ended_sk(head.ended_at, head.key),
+        ended_sk=moment_sk(head.ended_at, head.key),
         stamp=head.stamp,
         compared=None if read is None else tuple(run.stamp for run in read if run.stamp),
-        since=ended_sk(read[-1].ended_at, read[-1].key) if read and full else "",
+        since=moment_sk(read[-1].ended_at, read[-1].key) if read and full else "",
     )
 
 
@@ -193,11 +193,6 @@ def stored_text(document: AuditDocument, version: int) -> str:
             fitting = _with_note(trimmed, note)
             text = to_json(fitting)
     return text
-
-
-def read_stored(packed: bytes) -> AuditDocument:
-    """The document of stored bytes. Raises one of NOT_GZIP_JSON for others."""
-    return cast("AuditDocument", read_gzip_json(packed))
 
 
 def _with_note(document: _Document, note: str) -> _Document:

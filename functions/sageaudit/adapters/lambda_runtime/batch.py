@@ -15,6 +15,8 @@ from functools import cache
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
+from msgspec import Struct
+
 from sageaudit.adapters.aws.sqs import LONGEST_VISIBILITY_S, SqsQueue
 from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, Change, SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
@@ -73,7 +75,7 @@ class Retries(Protocol[R_contra]):
         """
 
 
-class Batch(Generic[R]):
+class Batch(Struct, Generic[R]):
     """A Lambda function: `work` processes one record, or raises.
 
     RejectedEvent sends the record away with its code as the reason, because a retry would end the
@@ -85,79 +87,68 @@ class Batch(Generic[R]):
     milliseconds the function has left.
     """
 
-    def __init__(
-        self,
-        record: type[R],
-        work: Callable[[R], None],
-        *,
-        failed: str,
-        stop_before_ms: int,
-        retries: Retries[R],
-        report: Report,
-        begin: Callable[[float | None], None] = lambda _: None,
-    ) -> None:
-        self._record = record
-        self._work = work
-        self._failed = failed
-        self._stop_before_ms = stop_before_ms
-        self._retries = retries
-        self._report = report
-        self._begin = begin
+    record: type[R]
+    work: Callable[[R], None]
+    failed: str
+    stop_before_ms: int
+    retries: Retries[R]
+    report: Report
+    begin: Callable[[float | None], None] = lambda _: None
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answers which records to deliver again; the others are done."""
-        self._report.begin(context)
+        self.report.begin(context)
         coming_back = (
             {"itemIdentifier": record.identifier}
-            for record in map(self._record, event["Records"])
+            for record in map(self.record, event["Records"])
             if not self._done(record, context)
         )
-        failures = list(islice(coming_back, 1) if self._record.IN_ORDER else coming_back)
+        failures = list(islice(coming_back, 1) if self.record.IN_ORDER else coming_back)
         return {"batchItemFailures": failures}
 
     def _done(self, record: R, context: Any) -> bool:
         left_ms = None if context is None else context.get_remaining_time_in_millis()
-        if left_ms is not None and left_ms < self._stop_before_ms:
+        if left_ms is not None and left_ms < self.stop_before_ms:
             return False
-        self._begin(left_ms)
-        named = {self._record.LABEL: record.identifier}
+        self.begin(left_ms)
+        named = {self.record.LABEL: record.identifier}
         try:
             return self._worked(record, named)
         except AwsError as error:  # what was not done could not be sent elsewhere either
-            self._report.error("record failed", **named, **_said(error))
+            self.report.error("record failed", **named, **_said(error))
             return False
         finally:
-            self._report.flush()
+            self.report.flush()
 
     def _worked(self, record: R, named: Mapping[str, str]) -> bool:
         try:
-            self._work(record)
+            self.work(record)
         except RejectedEvent as rejected:
-            self._retries.reject(record, rejected.code, str(rejected))
-            self._report.count(REJECTED)
+            self.retries.reject(record, rejected.code, str(rejected))
+            self.report.count(REJECTED)
             reason = {"error": rejected.code, "reason": str(rejected)}
-            self._report.error("record rejected", **named, **reason)
+            self.report.error("record rejected", **named, **reason)
         except ComesBack as waits:
             return self._again(record, named, str(waits), waits.wait_s)
         except (AwsError, BadHistory, Malformed) as error:
-            self._report.count(self._failed)
-            self._report.error("record failed", **named, **_said(error))
+            self.report.count(self.failed)
+            self.report.error("record failed", **named, **_said(error))
             return self._again(record, named, str(error))
         except Exception as error:  # noqa: BLE001 - a bug with one record must not fail the others
-            self._report.count(self._failed)
-            self._report.count(DEFECTS)
-            self._report.defect("record failed", error, **named)
+            self.report.count(self.failed)
+            self.report.count(DEFECTS)
+            self.report.defect("record failed", error, **named)
             return self._again(record, named, f"an unexpected {type(error).__name__}")
         return True
 
     def _again(
         self, record: R, named: Mapping[str, str], why: str, wait_s: int | None = None
     ) -> bool:
-        gone = self._retries.again(record, why, wait_s)
+        gone = self.retries.again(record, why, wait_s)
         if gone is None:
             return False
-        self._report.count(gone)
-        self._report.error("record sent elsewhere", **named, metric=gone, reason=why)
+        self.report.count(gone)
+        self.report.error("record sent elsewhere", **named, metric=gone, reason=why)
         return True
 
 
@@ -209,21 +200,20 @@ def longer_each_time_s(record: SqsMessage) -> int:
     return round(longest_s * (_SHORTEST_PART + (1 - _SHORTEST_PART) * drawn))
 
 
-class StreamRetries:
+class StreamRetries(Struct, frozen=True):
     """For changes of the table: their keys go to a queue, so that none of them holds its shard."""
 
-    def __init__(self, decisions: Queue, undecided: Queue) -> None:
-        self._decisions = decisions
-        self._undecided = undecided
+    decisions: Queue
+    undecided: Queue
 
     def reject(self, record: Change, code: str, why: str) -> None:
         """A dead letter with its reason."""
-        self._undecided.send(record.letter, attributes={"reason": code, "why": why})
+        self.undecided.send(record.letter, attributes={"reason": code, "why": why})
 
     def again(self, record: Change, why: str, wait_s: int | None = None) -> str | None:
         """Its keys come again from the queue. After an AwsError the stream repeats the record."""
         del wait_s
-        self._decisions.send(record.letter, delay_s=FIRST_WAIT_S, attributes={"why": why})
+        self.decisions.send(record.letter, delay_s=FIRST_WAIT_S, attributes={"why": why})
         return SET_ASIDE
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
-from sageaudit.adapters.files.exact_json import NOT_GZIP_JSON, read_gzip_text
+from sageaudit.adapters.files.exact_json import NOT_GZIP_JSON, read_gzip_json, read_gzip_text
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
@@ -21,7 +21,6 @@ from sageaudit.adapters.history.dynamo.keys import (
     SORT_KEY,
     WATCH_PREFIX,
 )
-from sageaudit.adapters.history.record_steps import read_stored
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.routes import CHANNEL_NAME
@@ -162,7 +161,7 @@ class Change(Struct, frozen=True):
 
     def document(self) -> AuditDocument:
         """The document of an audit. Raises Malformed."""
-        document = self._unpacked("document", read_stored)
+        document: AuditDocument = self._unpacked("document", read_gzip_json)
         if not isinstance(document, dict):
             raise Malformed("document", "is not an object")
         return document

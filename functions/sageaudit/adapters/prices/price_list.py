@@ -1,20 +1,44 @@
-"""The Price List API: SageMaker's current on-demand rates.
+"""The Price List API as a source of prices: each region and component is read once a day.
+
+Looks in memory first, then in the table's rows of the last day, then reads SageMaker's current
+on-demand rates. After a failed read, the price list is not read again for 10 minutes, so that
+audits do not wait. A row of the table is for one region and component: some 225 rates, 25 KB of
+JSON, in the form of recordings, for all Lambda functions.
 
 A few endpoints serve the prices of all regions, so the endpoint is chosen by partition, not by the
-job's region. One paged read returns all types of a region and component.
+job's region. One paged read returns all types of a region and component. Recorded prices need no
+boto3: it is imported where AWS is called.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
 from itertools import chain
 from typing import Any
 
-from sageaudit.adapters.aws.clients import aws_errors, parsing
+from msgspec import Struct, field
+
+from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.adapters.history.codec import epoch_s, moment_text, read_moment
+from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import STORAGE, PriceListing, Refused, read
-from sageaudit.errors import Unavailable
+from sageaudit.domain.prices.known_prices import KnownRate, Quote
+from sageaudit.domain.prices.market import Rate
+from sageaudit.domain.prices.price_list import (
+    STORAGE,
+    Entry,
+    ListedRate,
+    PriceListing,
+    Refused,
+    read,
+)
+from sageaudit.errors import UNREADABLE, AwsError, Malformed, Unavailable
 
 PERMISSIONS = ("pricing:GetProducts",)
 """The API has no resource-level permissions."""
@@ -24,6 +48,175 @@ CHINA_ENDPOINT = "cn-northwest-1"
 _PAGE = 100
 _MOST_PAGES = 30
 """225 types take three pages; reading stops with an error after this many."""
+FRESH_FOR = timedelta(days=1)
+"""Rates change only a few times a year."""
+ASK_AGAIN_AFTER = timedelta(minutes=10)
+"""Pause after a failure, so that a broken API is not called for every job."""
+CACHE_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
+"""Needed on the table only, not on its indexes."""
+KEPT_DAYS = 45
+"""Days until a cached rate expires: an older one is no better than the packaged price."""
+_LISTING_SK = "LISTING"
+
+
+class ListedPrices(Struct, frozen=True):
+    """Implements KnownPrices for one region and component.
+
+    `why` is the reason when there is no listing of today; `stored` is then the last one, if any.
+    """
+
+    region: str | None
+    component: Component
+    stored: Stored | None
+    why: str | None
+    name: str = "Price List API"
+
+    @property
+    def version(self) -> str | None:
+        """The day of the read (UTC); None when nothing was read."""
+        return None if self._read_on is None else f"price list {self._read_on}"
+
+    @property
+    def _read_on(self) -> date | None:
+        return None if self.stored is None else self.stored.read_at.astimezone(UTC).date()
+
+    def usage_type(self, region: str, component: Component, what: str) -> str | None:
+        """The product's own usage type; None without a listed rate."""
+        entry = self._entry(region, component, what)
+        return entry.usage_type if isinstance(entry, ListedRate) else None
+
+    def _entry(self, region: str, component: Component, what: str) -> Entry | None:
+        if self.stored is None or (region, component) != (self.region, self.component):
+            return None
+        return self.stored.listing.entries.get(what)
+
+    def quote(self, region: str, component: Component, what: str) -> Quote:
+        """The listed rate, or why there is none."""
+        entry, read_on = self._entry(region, component, what), self._read_on
+        if read_on is None or (region, component) != (self.region, self.component):
+            return Quote(why=self.why or "the price list was not read for it")
+        if entry is None:
+            return Quote(why=f"not in the price list of {read_on}", absent=True)
+        if not isinstance(entry, ListedRate):
+            return Quote(why=entry.reason)
+        first = min(entry.effective or read_on, read_on)
+        rate = Rate(entry.usd, read_on.isoformat(), self.name, self.why)
+        return Quote((KnownRate(rate, first, read_on),))
+
+
+class PriceListSource(Struct, frozen=True):
+    """Implements PriceSource. `clock` returns the time with its zone; `cache` may be None."""
+
+    price_list: PriceList
+    cache: PriceCache | None
+    clock: Callable[[], datetime]
+    memory: dict[tuple[str, Component], tuple[ListedPrices, datetime]] = field(default_factory=dict)
+
+    def read(self, region: str | None, component: Component) -> ListedPrices:
+        """Today's listing, or the last one read with the reason why there is none of today."""
+        if region is None:
+            return ListedPrices(None, component, None, None)
+        key, now = (region, component), self.clock()
+        kept = self.memory.get(key)
+        if kept is None or now >= kept[1]:
+            kept = self.memory[key] = self._look_up(
+                region, component, now, kept[0] if kept else None
+            )
+        return kept[0]
+
+    def _look_up(
+        self, region: str, component: Component, now: datetime, known: ListedPrices | None
+    ) -> tuple[ListedPrices, datetime]:
+        """What is known now, and until when it is kept in memory."""
+        stored = self._cached(region, component) or (known.stored if known else None)
+        if stored is not None and now < stored.read_at + FRESH_FOR:
+            return ListedPrices(region, component, stored, None), stored.read_at + FRESH_FOR
+        try:
+            listing = self.price_list.listing(region, component)
+        except AwsError as error:
+            why = str(error).rstrip(".")
+            return ListedPrices(region, component, stored, why), now + ASK_AGAIN_AFTER
+        fresh = Stored(listing, now)
+        with suppress(AwsError):  # the rates are known; the next process reads again
+            if self.cache is not None:
+                self.cache.write(fresh)
+        return ListedPrices(region, component, fresh, None), now + FRESH_FOR
+
+    def _cached(self, region: str, component: Component) -> Stored | None:
+        with suppress(AwsError):  # the price list itself is read next
+            return self.cache.read(region, component) if self.cache is not None else None
+        return None
+
+
+class Stored(Struct, frozen=True):
+    """A listing and the time at which it was read."""
+
+    listing: PriceListing
+    read_at: datetime
+
+
+class PriceCache:
+    """`client` is boto3's low-level DynamoDB client."""
+
+    def __init__(self, client: Any, table_name: str) -> None:
+        from sageaudit.adapters.history.dynamo.calls import Dynamo  # noqa: PLC0415 - it needs boto3
+
+        self._table = Dynamo(client, table_name)
+
+    def read(self, region: str, component: Component) -> Stored | None:
+        """The last read; None when there is none, or none that can be read. Raises AwsError."""
+        item = self._table.get(keys.price_pk(region, component.value), _LISTING_SK)
+        if item is None:
+            return None
+        with suppress(Malformed, *UNREADABLE):  # the price list itself is read instead
+            entries = read_entries(from_json(item["rates"]))
+            return Stored(PriceListing(region, component, entries), read_moment(item["read_at"]))
+        return None
+
+    def write(self, stored: Stored) -> None:
+        """Stores a read. Raises AwsError."""
+        listing = stored.listing
+        self._table.put(
+            {
+                PARTITION_KEY: keys.price_pk(listing.region, listing.component.value),
+                SORT_KEY: _LISTING_SK,
+                "read_at": moment_text(stored.read_at),
+                "rates": to_json(entries_document(listing.entries)),
+                TTL_ATTRIBUTE: epoch_s(stored.read_at + timedelta(days=KEPT_DAYS)),
+            }
+        )
+
+
+def entries_document(entries: Mapping[str, Entry]) -> dict[str, Any]:
+    """The entries of a listing by name, as JSON; rates are texts in USD."""
+    return {name: _entry_document(entry) for name, entry in entries.items()}
+
+
+def _entry_document(entry: Entry) -> dict[str, Any]:
+    if isinstance(entry, Refused):
+        return {"refused": entry.reason}
+    effective = None if entry.effective is None else entry.effective.isoformat()
+    return {"usd": str(entry.usd), "effective": effective, "usage_type": entry.usage_type}
+
+
+def read_entries(rates: Mapping[str, Any]) -> dict[str, Entry]:
+    """The entries of what `entries_document` made. Raises Malformed with the name."""
+    return {name: _entry(name, fields.section(rates, name)) for name in rates}
+
+
+def _entry(name: str, section: Mapping[str, Any]) -> Entry:
+    if reason := fields.text(section, "refused"):
+        return Refused(reason)
+    effective = fields.text(section, "effective")
+    try:
+        day = date.fromisoformat(effective) if effective else None
+    except ValueError as error:
+        raise Malformed(f"{name}.effective", "is not a date") from error
+    with suppress(InvalidOperation):
+        usd = Decimal(str(section.get("usd")))
+        if usd.is_finite() and usd > 0:
+            return ListedRate(usd, day, fields.text(section, "usage_type") or "")
+    raise Malformed(name, "has a rate that is not an amount")
 
 
 def endpoint_of(region: str) -> str:
@@ -52,14 +245,16 @@ class PriceList:
         return listing
 
     def _products(self, region: str, wanted: dict[str, str]) -> Iterator[object]:
+        from sageaudit.adapters.aws.clients import aws_errors, parsing  # noqa: PLC0415
+
         client = self._clients(endpoint_of(region))
         asked: dict[str, Any] = {
             "ServiceCode": SERVICE,
             "FormatVersion": "aws_v1",
             "MaxResults": _PAGE,
             "Filters": [
-                {"Type": "TERM_MATCH", "Field": field, "Value": value}
-                for field, value in {"regionCode": region, **wanted}.items()
+                {"Type": "TERM_MATCH", "Field": name, "Value": value}
+                for name, value in {"regionCode": region, **wanted}.items()
             ],
         }
         for _ in range(_MOST_PAGES):

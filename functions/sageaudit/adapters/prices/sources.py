@@ -17,30 +17,31 @@ rates.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache, cached_property
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.adapters.prices.listed_prices import PriceCache, PriceListSource
-from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.known_prices import KnownRate, PriceSource, Quote
-from sageaudit.structs import replace
-
-if TYPE_CHECKING:  # recorded prices need no boto3
-    from sageaudit.adapters.prices.price_list import PriceList
-from collections import deque
-from collections.abc import Sequence
-
+from sageaudit.adapters.prices.price_list import PriceCache, PriceList, PriceListSource
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.prices.known_prices import KnownPrices, day_of, rate_on
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.known_prices import (
+    KnownPrices,
+    KnownRate,
+    PriceSource,
+    Quote,
+    day_of,
+    rate_on,
+)
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.prices.price_list import STORAGE
+from sageaudit.structs import replace
 
 TABLE = "estimated_prices.json"
 """File name in the package's data."""

@@ -26,7 +26,7 @@ from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.terminal.render import render, show_code, show_guides
 from sageaudit.output.text.fix_code import Dialect
 from sageaudit.ports import History
-from sageaudit.workflows.audit.guides import read_guides
+from sageaudit.workflows.audit.stored import read_guides
 from sageaudit.workflows.recordings.run import audit_recordings
 
 _EPILOG = """\b

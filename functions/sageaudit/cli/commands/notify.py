@@ -24,7 +24,7 @@ from sageaudit.errors import BadUsage
 from sageaudit.output.text.card import MessageCard, Payload
 from sageaudit.output.text.digest import digest_card
 from sageaudit.output.text.untrusted import terminal
-from sageaudit.workflows.notify.run import Notification
+from sageaudit.workflows.notify import Notification
 from sageaudit.workflows.preview import place_of, preview_digests, preview_message
 
 _FORMS: Mapping[str, Service] = {

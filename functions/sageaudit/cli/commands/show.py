@@ -18,8 +18,7 @@ from sageaudit.output.text.fix_code import Dialect
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
 from sageaudit.queries.names import Wanted, find
-from sageaudit.workflows.audit.guides import read_guides
-from sageaudit.workflows.audit.stored import whole_audit
+from sageaudit.workflows.audit.stored import read_guides, whole_audit
 
 _EPILOG = """\b
 Examples:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Self
 
 from msgspec import Struct
 
@@ -106,23 +105,6 @@ class Attempt(Struct, frozen=True):
     waited: Mapping[Wait, int]
     again: bool
     known: AuditSummary | None
-
-    @classmethod
-    def of(
-        cls,
-        ended: JobEnded,
-        deps: AuditDependencies,
-        now: datetime,
-        caller: Caller,
-        waited: Mapping[Wait, int],
-        *,
-        again: bool,
-    ) -> Self:
-        """The attempt, with the newest audit of the run from the history."""
-        known = None
-        if ended.created_at is not None and not again:
-            known = deps.history.head(JobKey(ended.ref.arn, ended.created_at))
-        return cls(ended, deps, now, caller, waited, again, known)
 
     @property
     def reaudits(self) -> bool:

@@ -1,4 +1,4 @@
-"""Reads one run for its audit: Describe, its tags, and what it used.
+"""Reads one run for its audit: Describe, its tags, what it used, and how many jobs it launched.
 
 Whoever may write to the bus may name any job. So nothing of an answer is used before kind, name,
 account, region and creation time of event and answer agree.
@@ -6,16 +6,18 @@ account, region and creation time of event and answer agree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.domain.audit.record import NOT_NAMED, Detail
+from sageaudit.domain.audit.record import NOT_NAMED
+from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.course import own_code_s, so_far
 from sageaudit.domain.job.describe import TagNames, audited_tags, parse, unread_tags
 from sageaudit.domain.job.job import FINISHED, Job
+from sageaudit.domain.job.kinds import RollUp
 from sageaudit.domain.job.ref import DescribedRun, JobEnded, described_run, same_run
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import (
@@ -30,7 +32,7 @@ from sageaudit.errors import AccessDenied, JobNotFound, Malformed, Throttled, Un
 from sageaudit.ports import Jobs
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import Attempt, Wait
-from sageaudit.workflows.audit.stored import StoredUse, stored_use
+from sageaudit.workflows.audit.stored import RunUsage, stored_usage
 
 _COARSER_AFTER = timedelta(days=15)
 """CloudWatch keeps points of one minute for this long, and averages of five minutes after it."""
@@ -151,24 +153,20 @@ def read_job(described: Described, tags: Tags, attempt: Attempt) -> Job | NotDes
     return job
 
 
-class RunUsage(Struct, frozen=True):
-    """What a run used: `stored` are the details that it was taken from, None where it was read now.
+def count_launched(
+    job: Job, rollup: RollUp, audited: Sequence[AuditSummary], attempt: Attempt
+) -> int | None:
+    """How many jobs a roll-up launched: as Describe counts them, else listed or audited ones.
 
-    `unread`: why CloudWatch could not be read again. Then `usage` is what is stored, or without
-    `stored` nothing to judge by: the stored figures stay. `late`: metrics may still come, and
-    `worth_a_wait` soon.
+    A list may lack some that are audited: that of an AutoML job has the steps of its candidates
+    alone. An audited one may have been deleted since. None: it is not known.
     """
-
-    usage: Measurements
-    stored: Detail | None = None
-    unread: str | None = None
-    late: bool = False
-    worth_a_wait: bool = False
-
-    @property
-    def has_nothing_to_judge(self) -> bool:
-        """Whether metrics could not be read, and none are stored."""
-        return self.unread is not None and self.stored is None
+    if rollup.is_counted:
+        return job.tuning.launched if job.tuning else None
+    listed = attempt.deps.jobs.children(attempt.ended.ref)
+    if listed is None:
+        return None
+    return len({child.arn for child in listed} | {head.key.arn for head in audited})
 
 
 def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
@@ -193,27 +191,25 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
     averages by now, or the run's own code hardly ran and its audit is final. An audit that was made
     before the run ended keeps nothing of its end.
     """
-    head, ended_at, now, stored = attempt.known, job.ended_at, attempt.now, None
+    head, ended_at, now = attempt.known, job.ended_at, attempt.now
+    stored: RunUsage | None = None
     audited_before = head is not None and head.status in FINISHED and ended_at is not None
     if head is not None and ended_at is not None and audited_before:
-        stored = stored_use(head.key, job, types, attempt.deps.history)
+        stored = stored_usage(head.key, job, types, attempt.deps.history)
         old, last = now - ended_at > _COARSER_AFTER, head.settled and _hardly_ran(job)
-        if stored is not None and (old or last or _is_complete(stored)):
-            return RunUsage(*stored)
+        complete = stored is not None and stored.has_all_hosts and _is_covered(stored.usage)
+        if stored is not None and (old or last or complete):
+            return stored
     read = attempt.deps.metrics.read(job, now)
     unread = _unread(read, stored) if audited_before else None
     if unread is None:
         return RunUsage(read)
-    # Details with a note lack hosts: what was judged by all of them is not judged by some.
-    whole = stored is not None and stored.detail.note is None
-    return RunUsage(*stored, unread) if stored and whole else RunUsage(read, None, unread)
+    # what was judged by all hosts is not judged by some
+    known = stored if stored is not None and stored.has_all_hosts else RunUsage(read)
+    return replace(known, unread=unread)
 
 
-def _is_complete(stored: StoredUse) -> bool:
-    return stored.detail.note is None and _is_covered(stored.usage)
-
-
-def _unread(read: Measurements, stored: StoredUse | None) -> str | None:
+def _unread(read: Measurements, stored: RunUsage | None) -> str | None:
     """Why this was no whole answer: it was denied, or says less than an earlier one."""
     denied = [why.reason for why in read.missing.values() if why.code == DENIED]
     if denied:

@@ -21,23 +21,31 @@ run that ended: it is logged and counted. AwsError comes back from the queue.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
 
 from sageaudit.domain.audit.audit import Audit, unaudited
 from sageaudit.domain.audit.document import AuditDocument, document
-from sageaudit.domain.audit.record import NO_CREATION_TIME, Detail, Entry, Recorded, Verdict
+from sageaudit.domain.audit.record import (
+    NO_CREATION_TIME,
+    NOT_NAMED,
+    Detail,
+    Entry,
+    Recorded,
+    Verdict,
+)
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.describe import kept_tags
-from sageaudit.domain.job.family import FAMILY_VERSION
+from sageaudit.domain.job.family import FAMILY_VERSION, family
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import RollUp
 from sageaudit.domain.job.ref import JobEnded
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measure import unpack
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import Unavailable, reading
+from sageaudit.ports import History
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import (
     Attempt,
@@ -53,8 +61,8 @@ from sageaudit.workflows.audit.attempt import (
 from sageaudit.workflows.audit.judge import Child, audit_job, audit_roll_up, run_summary
 from sageaudit.workflows.audit.read import (
     NotDescribed,
-    RunUsage,
     Tags,
+    count_launched,
     describe,
     read_job,
     read_tags,
@@ -69,11 +77,13 @@ from sageaudit.workflows.audit.reaudit import (
     with_recheck,
 )
 from sageaudit.workflows.audit.stored import (
-    FamilyRuns,
+    RunUsage,
     children_of,
     detail_of,
     earlier_heads,
-    read_family,
+    pool_of,
+    runs_before,
+    runs_of,
     stored_run,
     versions,
 )
@@ -98,11 +108,12 @@ def audit_finished_job(
     with another job; AccessDenied, Throttled or Unavailable when it does not answer.
     """
     described = describe(ended, deps.jobs)
-    attempt = Attempt.of(described.ended, deps, now, caller, waited, again=again)
+    known = None if again else _newest_audit(described.ended, deps.history)
+    attempt = Attempt(described.ended, deps, now, caller, waited, again, known)
     if isinstance(described, NotDescribed):
         return _not_described(described, attempt)
-    if attempt.known is not None and attempt.repeats(described.modified_at):
-        return _repeated(attempt.known, attempt)
+    if known is not None and attempt.repeats(described.modified_at):
+        return _repeated(known, attempt)
     tags = read_tags(attempt)
     if tags.late and (later := attempt.later(Wait.TAGS, tags.notes[0])):
         return later
@@ -123,19 +134,32 @@ def audit_finished_job(
     incomplete = "its metrics are not complete yet"
     if used.worth_a_wait and (later := attempt.later(Wait.LATE_METRICS, incomplete)):
         return later
-    audit, family = _judge_run(job, used.usage, market, deps, now=now)
-    return _record_run(audit, attempt, answer=described.answer, tags=tags, used=used, family=family)
+    audit, compared = _judge_run(job, used.usage, market, deps, now=now)
+    detail = detail_of(described.answer, tags.tags, used.usage, used.stored)
+    return _record_run(audit, attempt, detail=detail, tags=tags, used=used, compared=compared)
+
+
+def _newest_audit(ended: JobEnded, history: History) -> AuditSummary | None:
+    if ended.created_at is None:
+        return None
+    return history.head(JobKey(ended.ref.arn, ended.created_at))
 
 
 def _judge_run(
     job: Job, usage: Measurements, market: Market, deps: AuditDependencies, *, now: datetime
-) -> tuple[Audit, FamilyRuns]:
-    """The audit of a run beside the earlier runs of its family."""
-    family = read_family(
-        job, usage, market, deps.history, family_tag=deps.policy.family_tag, now=now
+) -> tuple[Audit, tuple[AuditSummary, ...] | None]:
+    """The audit of a run, and the earlier runs of its family that it was compared with.
+
+    None for a history that is thrown away, which may lack some of them.
+    """
+    heads = runs_before(
+        job.ended_at or now,
+        deps.history,
+        job.account or NOT_NAMED,
+        job.region or NOT_NAMED,
+        family(job, deps.policy.family_tag),
     )
-    if not deps.history_lasts:
-        family = FamilyRuns(None, None, family.pool)
+    compared = heads if deps.history_lasts else None
     audit = audit_job(
         job,
         usage,
@@ -143,32 +167,27 @@ def _judge_run(
         deps.policy,
         deps.ruleset,
         now=now,
-        earlier=family.earlier,
-        pool=family.pool,
+        earlier=None if compared is None else runs_of(compared),
+        pool=pool_of(job, usage, market, heads, deps.history),
     )
-    return audit, family
+    return audit, compared
 
 
 def _record_run(
     audit: Audit,
     attempt: Attempt,
     *,
-    answer: Mapping[str, Any],
+    detail: Detail,
     tags: Tags,
     used: RunUsage,
-    family: FamilyRuns,
+    compared: tuple[AuditSummary, ...] | None,
 ) -> Audited:
     """Records the audit of a run that Describe answered, with what is kept to audit it again."""
-    detail = detail_of(answer, tags.tags, used.usage)
-    if used.stored is not None:
-        detail = replace(detail, series=used.stored.series, note=used.stored.note)
     unread = (*attempt.deps.notes, *tags.notes, *filter(None, (detail.note,)))
     notes = tuple(dict.fromkeys(unread))
-    audit = replace(audit, notes=(*audit.notes, *notes))
-    complete = audit.job.finished and not used.late and not tags.late
-    done = _record(
-        audit, attempt, complete=complete, detail=detail, used=used, compared=family.heads
-    )
+    final = audit.final and audit.job.finished and not (used.late or tags.late)
+    audit = replace(audit, notes=(*audit.notes, *notes), final=final)
+    done = _record(audit, attempt, detail=detail, used=used, compared=compared)
     return replace(done, notes=notes)
 
 
@@ -176,18 +195,15 @@ def _record(
     audit: Audit,
     attempt: Attempt,
     *,
-    complete: bool = True,
     detail: Detail | None = None,
     used: RunUsage | None = None,
     compared: tuple[AuditSummary, ...] | None = None,
 ) -> Audited:
     """Writes an audit under the job's ARN and creation time.
 
-    `complete`: nothing of it was late. `used`: what its run used; None of a sum, and of a run that
-    could not be audited, with which nothing is compared. `compared`: the earlier runs that it was
-    judged with.
+    `used`: what its run used; None of a sum, and of a run that could not be audited, with which
+    nothing is compared. `compared`: the earlier runs that it was judged with.
     """
-    audit = replace(audit, final=audit.final and complete)
     if attempt.deps.history_lasts or attempt.deps.metrics_may_come:
         unread = used.unread if used else None
         audit = with_recheck(audit, attempt.now, reaudit=attempt.reaudits, unread=unread)
@@ -224,12 +240,12 @@ def _beside_stored(
         return made, run
     stored = attempt.deps.history.audit(key)
     with reading("stored audit"):
-        keeps_figures = used is not None and used.has_nothing_to_judge
-        judged_by_stored = used is not None and used.stored is not None
-        is_same = judged_by_stored and stored is not None and same_figures(stored, made)
-        if keeps_figures or is_same:
+        if used is None:
+            return amended(stored, made), run
+        is_same = used.stored is not None and stored is not None and same_figures(stored, made)
+        if used.has_nothing_to_judge or is_same:
             run = attempt.known
-        return amended(stored, made, keeps_figures=keeps_figures), run
+        return amended(stored, made, keeps_figures=used.has_nothing_to_judge), run
 
 
 def _write(entry: Entry, attempt: Attempt, *, recheck: bool) -> Recorded:
@@ -245,7 +261,7 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> Audited | Late
     """Waits until the jobs that a roll-up launched are audited, then sums their audits."""
     deps, history, now = attempt.deps, attempt.deps.history, attempt.now
     heads = children_of(job, history)
-    launched = _launched(job, rollup, heads, attempt)
+    launched = count_launched(job, rollup, heads, attempt)
     if launched is not None and len(heads) < launched:
         missing = f"{len(heads)} of {launched} {rollup.children} are audited"
         if later := attempt.later(Wait.CHILDREN, missing):
@@ -262,22 +278,6 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> Audited | Late
     if versions(children_of(job, history)) != versions(heads):  # neither saw the other
         history.make_due(done.key, now)
     return done
-
-
-def _launched(
-    job: Job, rollup: RollUp, audited: Sequence[AuditSummary], attempt: Attempt
-) -> int | None:
-    """How many jobs it launched, as Describe counts them; else those that are listed or audited.
-
-    A list may lack some that are audited: that of an AutoML job has the steps of its candidates
-    alone. An audited one may have been deleted since. None: it is not known.
-    """
-    if rollup.is_counted:
-        return job.tuning.launched if job.tuning else None
-    listed = attempt.deps.jobs.children(attempt.ended.ref)
-    if listed is None:
-        return None
-    return len({child.arn for child in listed} | {head.key.arn for head in audited})
 
 
 def _not_described(missing: NotDescribed, attempt: Attempt) -> Outcome:
@@ -318,10 +318,10 @@ def _close(attempt: Attempt, known: AuditSummary, why: str) -> Audited | Repeate
         made, run = close_stored(stored, why), known
         compared: tuple[AuditSummary, ...] | None = earlier_heads(known, history)
         if (judged := _judged_as_stored(known, attempt)) is not None:
-            audit, family = judged
+            audit, compared = judged
             again = document(audit if audit.final else closed(audit, why))
             run = known if same_figures(stored, again) else run_summary(audit)
-            made, compared = amended(stored, again), family.heads
+            made = amended(stored, again)
     entry = Entry(
         key=known.key,
         last_modified_at=known.last_modified_at,
@@ -336,11 +336,15 @@ def _close(attempt: Attempt, known: AuditSummary, why: str) -> Audited | Repeate
     return Audited(recorded, known.key, made, None, reaudited=True)
 
 
-def _judged_as_stored(known: AuditSummary, attempt: Attempt) -> tuple[Audit, FamilyRuns] | None:
+def _judged_as_stored(
+    known: AuditSummary, attempt: Attempt
+) -> tuple[Audit, tuple[AuditSummary, ...] | None] | None:
     """The run judged by what is kept of it; None of a roll-up, and if its details are gone."""
     deps, now = attempt.deps, attempt.now
-    run = None if known.rollup else stored_run(known, deps.history)
-    if run is None or not run.job.finished:
+    if known.rollup or (run := stored_run(known, deps.history)) is None:
         return None
-    market = deps.markets.market(run.job, now)
-    return _judge_run(run.job, run.usage(market.types), market, deps, now=now)
+    job, detail = run
+    if not job.finished:
+        return None
+    market = deps.markets.market(job, now)
+    return _judge_run(job, unpack(detail.series, job, market.types), market, deps, now=now)

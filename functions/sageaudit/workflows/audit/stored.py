@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from sageaudit.domain.audit.document import SCHEMA, AuditDocument
-from sageaudit.domain.audit.record import FAMILY_RUNS, NO_CREATION_TIME, NOT_NAMED, Detail, RunQuery
+from sageaudit.domain.audit.record import FAMILY_RUNS, NO_CREATION_TIME, Detail, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.course import so_far
 from sageaudit.domain.job.describe import keep, kept_tags, latest_time, parse
-from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.judged_use import PooledRuns, pooled, short_use
@@ -27,6 +26,9 @@ from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.ports import History
 from sageaudit.structs import replace
+
+if TYPE_CHECKING:
+    from sageaudit.domain.guides import GuideDocument
 
 MAX_BYTES = 200 * 1024
 """Of the packed series of one run, in its details."""
@@ -47,8 +49,18 @@ def whole_audit(history: History, key: JobKey, version: int | None = None) -> Au
     return document if isinstance(document, dict) and document.get("schema") == SCHEMA else None
 
 
-def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], usage: Measurements) -> Detail:
-    """The detail to store, with at most 200 KB of series; its note says what was left out."""
+def detail_of(
+    answer: Mapping[str, Any],
+    tags: Mapping[str, str],
+    usage: Measurements,
+    stored: Detail | None = None,
+) -> Detail:
+    """The detail to store, with at most 200 KB of series; its note says what was left out.
+
+    Series that are `stored` stay as they are.
+    """
+    if stored is not None:
+        return replace(stored, describe=keep(answer), tags=kept_tags(tags))
     packed, note = pack(usage), None
     if len(packed) > MAX_BYTES:
         packed = pack(usage, only_extremes=True)
@@ -61,31 +73,37 @@ def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], usage: Measure
     return Detail(keep(answer), kept_tags(tags), packed, note)
 
 
-class StoredRun(Struct, frozen=True):
-    """A run as the history keeps it: the job as of `now`, the time of its end."""
+class RunUsage(Struct, frozen=True):
+    """What a run used: `stored` are the details that it was taken from, None if it was read now.
 
-    job: Job
-    now: datetime
-    detail: Detail
-
-    def usage(self, types: Mapping[str, InstanceType]) -> Measurements:
-        """Its measurements."""
-        return unpack(self.detail.series, self.job, types)
-
-
-class StoredUse(NamedTuple):
-    """What a run used, and the details that have it."""
+    `unread`: why CloudWatch could not be read again. Then `usage` is what is stored, or without
+    `stored` nothing to judge by: the stored figures stay. `late`: metrics may still come, and
+    `worth_a_wait` soon.
+    """
 
     usage: Measurements
-    detail: Detail
+    stored: Detail | None = None
+    unread: str | None = None
+    late: bool = False
+    worth_a_wait: bool = False
+
+    @property
+    def has_nothing_to_judge(self) -> bool:
+        """Whether metrics could not be read, and none are stored."""
+        return self.unread is not None and self.stored is None
+
+    @property
+    def has_all_hosts(self) -> bool:
+        """Whether no series was left out when the details were stored."""
+        return self.stored is None or self.stored.note is None
 
 
-def stored_use(
+def stored_usage(
     key: JobKey, job: Job, types: Mapping[str, InstanceType], history: History
-) -> StoredUse | None:
+) -> RunUsage | None:
     """What a run used, as the history keeps it; None if its details have expired or lack it."""
     detail = _detail_with_series(key, history)
-    return StoredUse(unpack(detail.series, job, types), detail) if detail else None
+    return RunUsage(unpack(detail.series, job, types), detail) if detail else None
 
 
 def _detail_with_series(key: JobKey, history: History) -> Detail | None:
@@ -93,8 +111,10 @@ def _detail_with_series(key: JobKey, history: History) -> Detail | None:
     return detail if detail and detail.series else None
 
 
-def stored_run(head: AuditSummary, history: History) -> StoredRun | None:
-    """The run of a head; None where its details have expired or cannot be read."""
+def stored_run(head: AuditSummary, history: History) -> tuple[Job, Detail] | None:
+    """The job of a head as of its end, and its details; None if these have expired, lack what it
+    used, or cannot be read.
+    """
     detail = _detail_with_series(head.key, history)
     if detail is None:
         return None
@@ -103,49 +123,19 @@ def stored_run(head: AuditSummary, history: History) -> StoredRun | None:
     except Malformed:
         return None
     job = replace(job, fingerprint=head.fingerprint)
-    now = job.ended_at or latest_time(detail.describe) or head.ended_at
-    return StoredRun(so_far(job, now), now, detail)
-
-
-class FamilyRuns(Struct, frozen=True):
-    """The runs of a family that ended before one of its runs, newest first.
-
-    `heads` are all of them, `earlier` those that a rule may compare with; both are None where no
-    history was read. `pool`: the minutes of a short run with those of its family's last runs; None
-    for any other run.
-    """
-
-    heads: tuple[AuditSummary, ...] | None
-    earlier: tuple[AuditSummary, ...] | None
-    pool: PooledRuns | None
-
-
-def read_family(
-    job: Job,
-    usage: Measurements,
-    market: Market,
-    history: History,
-    *,
-    family_tag: str | None,
-    now: datetime,
-) -> FamilyRuns:
-    """The runs that ended before a run, in one query; for a short one some of their details."""
-    place = job.account or NOT_NAMED, job.region or NOT_NAMED
-    name, before = family(job, family_tag), job.ended_at or now
-    heads = _newest(history, *place, name, before)
-    pool = _pool_of(job, usage, market, heads, history)
-    return FamilyRuns(heads, runs_of(heads), pool)
+    return so_far(job, job.ended_at or latest_time(detail.describe) or head.ended_at), detail
 
 
 def earlier_heads(head: AuditSummary, history: History) -> tuple[AuditSummary, ...]:
-    """The same for a run that is known by its head alone."""
-    return _newest(history, head.account, head.region, head.family, head.ended_at)
+    """The runs of a run's family that ended before it, newest first, in one query."""
+    return runs_before(head.ended_at, history, head.account, head.region, head.family)
 
 
-def _newest(
-    history: History, account: str, region: str, family: str, before: datetime
+def runs_before(
+    moment: datetime, history: History, account: str, region: str, family: str
 ) -> tuple[AuditSummary, ...]:
-    runs = family_runs(history, account, region, family, before=before, page=FAMILY_RUNS)
+    """The last runs of a family that ended before a moment, newest first, in one query."""
+    runs = family_runs(history, account, region, family, before=moment, page=FAMILY_RUNS)
     return tuple(islice(runs, FAMILY_RUNS))
 
 
@@ -169,7 +159,7 @@ def runs_of(heads: Sequence[AuditSummary]) -> tuple[AuditSummary, ...]:
     return tuple(head for head in ended if head.is_comparable)
 
 
-def _pool_of(
+def pool_of(
     job: Job, usage: Measurements, market: Market, heads: Sequence[AuditSummary], history: History
 ) -> PooledRuns | None:
     """The minutes of a short run with those of its family's last runs; None for any other run.
@@ -202,7 +192,7 @@ def _uses(
 ) -> Iterator[tuple[str, Measurements]]:
     """What each run used; without those whose details have expired. Read as they are needed."""
     for head in heads:
-        if stored := stored_use(head.key, job, market.types, history):
+        if stored := stored_usage(head.key, job, market.types, history):
             yield head.job, stored.usage
 
 
@@ -235,3 +225,30 @@ def is_child(key: JobKey, rollup: JobKey, rollup_ended_at: datetime | None) -> b
 def versions(heads: Sequence[AuditSummary]) -> set[tuple[JobKey, int]]:
     """Which versions of which runs these are."""
     return {(head.key, head.version) for head in heads}
+
+
+def read_guides(
+    history: History, document: AuditDocument, types: Mapping[str, InstanceType]
+) -> list[GuideDocument]:
+    """The guides of an audit, by what the history keeps of its run and family. Raises AwsError."""
+    from sageaudit.domain.guides import chosen, of_audit  # noqa: PLC0415 - Lambda needs none
+
+    named = document["job"]
+    begun = named["created_at"] or named["started_at"]
+    created_at = datetime.fromisoformat(begun) if begun else NO_CREATION_TIME
+    head = history.head(JobKey(named["arn"] or named["name"], created_at))
+    if head is None:
+        return chosen(of_audit(document, None, None, (), types))
+    runs = runs_of(earlier_heads(head, history))
+    return chosen(of_audit(document, _described_job(head, history), head, runs, types))
+
+
+def _described_job(head: AuditSummary, history: History) -> Job | None:
+    """The job as it was described; None after 90 days, and if it cannot be read."""
+    try:
+        detail = history.detail(head.key)
+        if detail is None:
+            return None
+        return parse(detail.describe, detail.tags, account=head.account, region=head.region)
+    except (BadHistory, Malformed):
+        return None

@@ -69,7 +69,7 @@ COMMANDS: Mapping[str, Needs] = {
     "scan": Needs(
         (*sagemaker.AUDIT_PERMISSIONS, *sagemaker.LIST_PERMISSIONS, *_READ),
         {
-            ROLE: accounts.ASSUME_PERMISSIONS,
+            ROLE: accounts.PERMISSIONS,
             ORGANIZATION: accounts.LIST_PERMISSIONS,
             COVERAGE: cost_explorer.CLI_PERMISSIONS,
         },
@@ -111,7 +111,7 @@ CHANGING: Mapping[str, Needs] = {
             *sqs.DEPTH_PERMISSIONS,
         ),
         {
-            ROLE: accounts.ASSUME_PERMISSIONS,
+            ROLE: accounts.PERMISSIONS,
             ORGANIZATION: accounts.LIST_PERMISSIONS,
             FROM_HISTORY: dynamo_history.RECORD_PERMISSIONS,
         },
@@ -169,7 +169,7 @@ class PolicyScope(Struct, frozen=True):
             if action in dynamo_history.INDEX_PERMISSIONS or action == "dynamodb:GetItem":
                 return (table, f"{table}/index/*")
             return (table,)
-        if action in accounts.ASSUME_PERMISSIONS:
+        if action in accounts.PERMISSIONS:
             return (f"arn:{partition}:iam::*:role/{self.role or '*'}",)
         return ("*",)
 

@@ -11,6 +11,7 @@ import enum
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from msgspec import Struct, field
@@ -190,9 +191,9 @@ class _Progress(Struct):
             if (outcome := self._without_asking(job)) is not None:
                 yield outcome
             else:
-                of_aws = self.lane.recorded is None
-                reader = JobReader(job, *self.lane.of(job, self.clock), metrics_ahead=of_aws)
-                self.ahead.append(self.workers.submit(reader))
+                read = partial(_read_job, job, *self.lane.of(job, self.clock))
+                from_aws = self.lane.recorded is None
+                self.ahead.append(self.workers.submit(partial(read, metrics_ahead=from_aws)))
 
     def _without_asking(self, job: Listed) -> Outcome | None:
         if not job.finished:
@@ -258,32 +259,25 @@ def _audit(read: ReadJob, lane: Lane) -> AuditDocument | None:
     return audited.document if isinstance(audited, Audited) else None
 
 
-class JobReader(Struct, frozen=True):
-    """Reads what AWS says of one job, on any thread.
+def _read_job(
+    listed: Listed, deps: AuditDependencies, now: datetime, *, metrics_ahead: bool
+) -> ReadJob:
+    """Reads description, tags and metrics of one job, in this order, on any thread.
 
     `metrics_ahead`: not of a recording, whose metrics are there when its audit asks for them.
     """
-
-    job: Listed
-    deps: AuditDependencies
-    now: datetime
-    metrics_ahead: bool = True
-
-    def __call__(self) -> ReadJob:
-        """Asks for description, tags and metrics, in this order."""
-        ref, deps = self.job.ref, self.deps
-        read = ReadJob(self.job, self.now, deps)
-        read.answer = _kept(lambda: deps.jobs.describe(ref))
-        if isinstance(read.answer, Exception):
-            return read
-        read.tag_answer = _kept(lambda: deps.jobs.tags(ref))
-        job = _parsed(read.answer, ref, read.now) if self.metrics_ahead else None
-        rollup = ref.kind.row.rollup
-        if rollup is not None and not rollup.is_counted:
-            read.child_answer = _kept(lambda: _listed(deps.jobs.children(ref)))
-        elif job is not None and rollup is None:
-            read.usage = _kept(lambda: deps.metrics.read(job, read.now))
+    ref, read = listed.ref, ReadJob(listed, now, deps)
+    read.answer = _kept(lambda: deps.jobs.describe(ref))
+    if isinstance(read.answer, Exception):
         return read
+    read.tag_answer = _kept(lambda: deps.jobs.tags(ref))
+    job = _parsed(read.answer, ref, now) if metrics_ahead else None
+    rollup = ref.kind.row.rollup
+    if rollup is not None and not rollup.is_counted:
+        read.child_answer = _kept(lambda: _listed(deps.jobs.children(ref)))
+    elif job is not None and rollup is None:
+        read.usage = _kept(lambda: deps.metrics.read(job, now))
+    return read
 
 
 def _parsed(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None:

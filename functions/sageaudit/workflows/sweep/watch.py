@@ -141,24 +141,21 @@ def watch(
     return done
 
 
-class _OneRun:
+class _OneRun(Struct):
     """Looks at one running job. `watching`: from which rate on.
 
     `denied`: why its metrics could not be read; its limit and its family's runs are known then.
     """
 
-    def __init__(
-        self, deps: WatchDependencies, row: Listed, watching: Watching, now: datetime
-    ) -> None:
-        self._deps = deps
-        self._row = row
-        self._watching = watching
-        self._now = now
-        self.denied: AccessDenied | None = None
+    deps: WatchDependencies
+    row: Listed
+    watching: Watching
+    now: datetime
+    denied: AccessDenied | None = None
 
     def run(self) -> tuple[bool, WatchMessage | None]:
         """Whether its metrics were asked for, and what was said. Raises AwsError or Malformed."""
-        state = self._deps.ledger.watched(JobKey(self._row.ref.arn, self._row.created_at))
+        state = self.deps.ledger.watched(JobKey(self.row.ref.arn, self.row.created_at))
         if state.revision and not self._dear(state):
             return False, None
         job = self._job()
@@ -168,32 +165,32 @@ class _OneRun:
         state, sure = self._rated(job, market, state)
         if not self._dear(state):
             if sure:  # so that it is not described again
-                self._deps.ledger.write_watched(replace(state, revision=1), {}, self._now)
+                self.deps.ledger.write_watched(replace(state, revision=1), {}, self.now)
             return False, None
         return True, self._say(job, market, state)
 
     def _dear(self, state: WatchState) -> bool:
-        return self._watching.includes(state.usd_per_hour, state.gpus)
+        return self.watching.includes(state.usd_per_hour, state.gpus)
 
     def _job(self) -> Job | None:
         """The job as of now; None where its name is another run's by now."""
-        ref = self._row.ref
+        ref = self.row.ref
         try:
-            answer = self._deps.jobs.describe(ref)
+            answer = self.deps.jobs.describe(ref)
         except JobNotFound:
             return None
         try:
-            tags = kept_tags(self._deps.jobs.tags(ref), self._deps.policy.tags_read.values)
+            tags = kept_tags(self.deps.jobs.tags(ref), self.deps.policy.tags_read.values)
         except AccessDenied:
             tags = {}
-        job = so_far(parse(answer, tags, account=ref.account, region=ref.region), self._now)
-        same = (job.arn, job.created_at) == (ref.arn, self._row.created_at)
+        job = so_far(parse(answer, tags, account=ref.account, region=ref.region), self.now)
+        same = (job.arn, job.created_at) == (ref.arn, self.row.created_at)
         return job if same else None
 
     def _market(self, job: Job) -> Market:
         """What the company pays, as in an audit."""
-        market = self._deps.markets.market(job, self._now)
-        return own(market, self._deps.policy.discounts, day_of(job, self._now)).relative_to(job)
+        market = self.deps.markets.market(job, self.now)
+        return own(market, self.deps.policy.discounts, day_of(job, self.now)).relative_to(job)
 
     def _rated(self, job: Job, market: Market, state: WatchState) -> tuple[WatchState, bool]:
         """With what its instances cost and have, and whether that is known for good.
@@ -209,13 +206,13 @@ class _OneRun:
 
     def _say(self, job: Job, market: Market, state: WatchState) -> WatchMessage | None:
         """Writes the message that is due, if one is."""
-        deps, name = self._deps, family(job, self._deps.policy.family_tag)
-        query = RunQuery.of_family(self._row.ref.account, self._row.ref.region, name)
+        deps, name = self.deps, family(job, self.deps.policy.family_tag)
+        query = RunQuery.of_family(self.row.ref.account, self.row.ref.region, name)
         heads = tuple(islice(deps.history.runs(query, page_size=FAMILY_RUNS), FAMILY_RUNS))
         billed = bill(job, market)
         running = RunningJob(
             job=job,
-            now=self._now,
+            now=self.now,
             family=name,
             owner=deps.policy.owner(job.tags),
             usd_per_hour=state.usd_per_hour,
@@ -226,9 +223,9 @@ class _OneRun:
             runs=finished_like(job, runs_of(heads)),
             idle=self._idleness(job, state),
         )
-        if not what_to_say(running, state, self._watching):
+        if not what_to_say(running, state, self.watching):
             return None
-        kinds = what_to_say(running, state, self._watching, self._silent(running, heads))
+        kinds = what_to_say(running, state, self.watching, self._silent(running, heads))
         return self._written(kinds, running, state) if kinds else None
 
     def _idleness(self, job: Job, state: WatchState) -> Idleness | None:
@@ -236,25 +233,25 @@ class _OneRun:
         began = at_work_since(job)
         if began is None:
             return None
-        since = max(began, self._now - READ_BACK)
-        long_enough = timedelta(minutes=self._watching.idle_minutes)
-        if state.idle_since is None and self._now - since < long_enough:
+        since = max(began, self.now - READ_BACK)
+        long_enough = timedelta(minutes=self.watching.idle_minutes)
+        if state.idle_since is None and self.now - since < long_enough:
             return None
-        last = replace(job.phases[-1], started_at=since, seconds=seconds_between(since, self._now))
+        last = replace(job.phases[-1], started_at=since, seconds=seconds_between(since, self.now))
         part = replace(job, phases=(last,), metric_names=())
-        usage = self._deps.metrics.read(part, self._now)
+        usage = self.deps.metrics.read(part, self.now)
         missing = usage.missing.get(Metric.CPU)
         if missing is not None and missing.code == DENIED:
             self.denied = AccessDenied("", missing.reason)
-        return idleness(usage, state, self._now)
+        return idleness(usage, state, self.now)
 
     def _silent(self, running: RunningJob, heads: Sequence[AuditSummary]) -> set[RunningKind]:
         """What the policy, a tag or a decision about the family's advice has switched off."""
-        job, deps = running.job, self._deps
+        job, deps = running.job, self.deps
         policy = deps.policy.for_job(job.account, running.family, job.tags)
-        today = self._now.date()
+        today = self.now.date()
         accepted, _ = exemptions(policy, running.family, job.tags, deps.rules, today)
-        advices = advices_of(heads, deps.decisions.decisions(), self._now)
+        advices = advices_of(heads, deps.decisions.decisions(), self.now)
         decided = {advice.rule for advice in advices if advice.state is State.SILENCED}
         off = policy.rules_off | accepted.keys() | decided
         return {kind for kind, rules in RULES.items() if off.intersection(rules)}
@@ -270,11 +267,11 @@ class _OneRun:
             tuple(dict.fromkeys(number for one in all_to for number in one.routes)),
         )
         cleared = kinds == (RunningKind.AT_WORK,)
-        unrouted = bool(self._deps.policy.routes.rows) and not to.routes and not cleared
+        unrouted = bool(self.deps.policy.routes.rows) and not to.routes and not cleared
         card = running_card(kinds, running, state, severity)
         next_state = after(state, kinds, running, to.channels)
         bodies = {name: self._body(name, card, next_state) for name in to.channels}
-        if not self._deps.ledger.write_watched(next_state, bodies, self._now):
+        if not self.deps.ledger.write_watched(next_state, bodies, self.now):
             return None
         return WatchMessage(running.job.name, kinds, to, unrouted)
 
@@ -282,7 +279,7 @@ class _OneRun:
         self, kind: RunningKind, running: RunningJob, state: WatchState, severity: Severity
     ) -> Destination:
         """By the routes; the all-clear goes to where the message went that it ends."""
-        policy, job = self._deps.policy, running.job
+        policy, job = self.deps.policy, running.job
         there = tuple(name for name in state.channels if name in policy.channels)
         if kind is RunningKind.AT_WORK and there:
             return Destination(there)
@@ -300,6 +297,6 @@ class _OneRun:
         )
 
     def _body(self, channel: str, card: MessageCard, state: WatchState) -> str:
-        payload = self._deps.writers[channel](card, self._deps.policy.mentions)
+        payload = self.deps.writers[channel](card, self.deps.policy.mentions)
         run = f"{state.key.arn}#running {state.key.created_at.isoformat()}"
         return to_body(Notice(f"{run}|{state.messages}|{channel}", channel, payload))

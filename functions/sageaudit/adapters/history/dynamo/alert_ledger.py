@@ -19,7 +19,6 @@ from sageaudit.adapters.history.dynamo.calls import (
     put_action,
 )
 from sageaudit.adapters.history.dynamo.keys import (
-    KEPT_DAYS,
     PARTITION_KEY,
     SORT_KEY,
     TTL_ATTRIBUTE,
@@ -90,7 +89,7 @@ class DynamoAlertLedger:
     ) -> bool:
         """One transaction, on condition that there is no item of the week."""
         pk = keys.digest_pk(last_day)
-        week = {PARTITION_KEY: pk, SORT_KEY: _WEEK_SK, TTL_ATTRIBUTE: _kept_until(now)}
+        week = {PARTITION_KEY: pk, SORT_KEY: _WEEK_SK, TTL_ATTRIBUTE: keys.kept_until(now)}
         actions = [put_action(week, _ABSENT, {}), *_notices(pk, bodies, now)]
         return self._written(actions)
 
@@ -200,7 +199,7 @@ def _line(run: str, now: datetime) -> Item:
     this is kept.
     """
     place = {PARTITION_KEY: keys.alert_pk(run), SORT_KEY: _LINE_SK}
-    return put_action(place | {TTL_ATTRIBUTE: _kept_until(now)}, _ABSENT, {})
+    return put_action(place | {TTL_ATTRIBUTE: keys.kept_until(now)}, _ABSENT, {})
 
 
 def _unchanged(name: str, seen: int) -> tuple[str, Item]:
@@ -212,19 +211,15 @@ def _notices(pk: str, bodies: Mapping[tuple[int, str], str], now: datetime) -> I
     """Puts the notices of one partition, by version and channel."""
     for (version, channel), body in bodies.items():
         place = {PARTITION_KEY: pk, SORT_KEY: keys.notice_sk(version, channel)}
-        notice = {TTL_ATTRIBUTE: _kept_until(now), "channel": channel, "body": gzip_text(body)}
+        notice = {TTL_ATTRIBUTE: keys.kept_until(now), "channel": channel, "body": gzip_text(body)}
         yield put_action(place | notice)
-
-
-def _kept_until(now: datetime) -> int:
-    return epoch_s(now + timedelta(days=KEPT_DAYS))
 
 
 def _watch_item(state: WatchState, now: datetime) -> Item:
     """The attributes of a state; an unknown value has none."""
     idle = {"idle_since": state.idle_since, "idle_until": state.idle_until}
     return {
-        TTL_ATTRIBUTE: _kept_until(now),
+        TTL_ATTRIBUTE: keys.kept_until(now),
         "revision": state.revision,
         "gpus": state.gpus,
         "idle_messages": state.idle_messages,

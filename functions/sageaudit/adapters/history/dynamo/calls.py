@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of, parsing, part_of
 from sageaudit.adapters.history.codec import Item
-from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TABLE, Index
 from sageaudit.errors import TableNotFound, Throttled
 
 _LARGEST_LIMIT = 1_000
@@ -63,19 +63,35 @@ class Dynamo:
         with parsing("dynamodb"):
             return _plain(answer["Item"]) if "Item" in answer else None
 
-    def pages(self, **query: Any) -> Iterator[list[Item]]:
-        """Yields the pages of a Query, each read when needed; values are plain Python.
+    def query(
+        self,
+        partition: str,
+        sort: str = "",
+        values: Item | None = None,
+        *,
+        index: Index = TABLE,
+        **options: Any,
+    ) -> Iterator[Item]:
+        """Yields the items of a partition, whose pages are read when needed.
 
-        A Limit is that of the first page; each further page may be twice as long.
+        `sort` is a condition on the sort key `#s`, with its `values`. A Limit is that of the first
+        page; each further page may be twice as long.
         """
-        values = _typed(query.pop("ExpressionAttributeValues"))
-        asked = {"TableName": self._table, "ExpressionAttributeValues": values, **query}
+        asked: dict[str, Any] = {
+            "TableName": self._table,
+            "KeyConditionExpression": f"#p = :p AND {sort}" if sort else "#p = :p",
+            "ExpressionAttributeNames": {"#p": index.partition_key}
+            | ({"#s": index.sort_key} if sort else {}),
+            "ExpressionAttributeValues": _typed({":p": partition, **(values or {})}),
+            **({"IndexName": index.name} if index.name else {}),
+            **options,
+        }
         while True:
             with _aws_errors(self._table):
                 answer = self._client.query(**asked)
             with parsing("dynamodb"):
                 page = [_plain(item) for item in part_of(answer, "Items")]
-            yield page
+            yield from page
             if "LastEvaluatedKey" not in answer:
                 return
             asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]

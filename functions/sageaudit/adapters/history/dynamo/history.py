@@ -17,13 +17,11 @@ from typing import Any, cast
 from sageaudit.adapters.history.codec import (
     Item,
     before_sk,
-    due_sk,
-    due_until,
-    ended_after,
-    ended_sk,
     from_item,
+    moment_sk,
     moment_text,
     read_moment,
+    through_sk,
     to_item,
 )
 from sageaudit.adapters.history.dynamo import items, keys
@@ -34,7 +32,6 @@ from sageaudit.adapters.history.dynamo.keys import (
     INDEXES,
     PARTITION_KEY,
     SORT_KEY,
-    Index,
 )
 from sageaudit.adapters.history.dynamo.run_writer import RunWriter, read_sums
 from sageaudit.adapters.history.record_steps import FamilyRow, out_of_date
@@ -70,7 +67,6 @@ SUMS_PERMISSIONS = READ_PERMISSIONS
 PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
 
 _INDEXES = {index.name: index for index in INDEXES}
-_KEY_NAMES = {"#p": PARTITION_KEY, "#s": SORT_KEY}
 _LEAST_DUE = 8
 """Rows that one shard of the recheck list is asked for at least: shards fill unevenly."""
 DECISION_PERMISSIONS = ("dynamodb:Query",)
@@ -80,7 +76,10 @@ DECIDE_PERMISSIONS = ("dynamodb:PutItem",)
 
 
 class DynamoHistory:
-    """Implements History in a DynamoDB table. `client` is boto3's low-level DynamoDB client."""
+    """Implements History and Decisions in a DynamoDB table.
+
+    `client` is boto3's low-level DynamoDB client.
+    """
 
     def __init__(
         self,
@@ -122,25 +121,24 @@ class DynamoHistory:
 
         Of two runs that are recorded at the same time, the later check sees both.
         """
-        item = self._table.get(partition, ended_sk(ended_at, key))
+        item = self._table.get(partition, moment_sk(ended_at, key))
         if item is None:
             return ()
         before = self._family_rows(partition, "<", moment_text(ended_at))
-        after = self._family_rows(partition, ">", ended_after(ended_at))
+        after = self._family_rows(partition, ">", through_sk(ended_at))
         return tuple(out_of_date(items.read_family_row(item), before, after))
 
     def _family_rows(self, partition: str, side: str, moment: str) -> Iterator[FamilyRow]:
         """The runs next to a moment: before it the newest first, after it the oldest first."""
-        pages = self._table.pages(
-            KeyConditionExpression=f"#p = :p AND #s {side} :moment",
-            ExpressionAttributeNames=_KEY_NAMES,
-            ExpressionAttributeValues={":p": partition, ":moment": moment},
+        found = self._table.query(
+            partition,
+            f"#s {side} :moment",
+            {":moment": moment},
             ScanIndexForward=side == ">",
             ConsistentRead=True,
             Limit=FAMILY_RUNS,
         )
-        rows = (items.read_family_row(item) for page in pages for item in page)
-        return islice(rows, FAMILY_RUNS)
+        return islice(map(items.read_family_row, found), FAMILY_RUNS)
 
     def make_due(self, key: JobKey, due_at: datetime) -> None:
         """Sets `due_at` of an audit that is not due earlier, and does nothing without one.
@@ -157,7 +155,7 @@ class DynamoHistory:
                 values={
                     ":at": moment_text(due_at),
                     ":pk": keys.due_pk(key),
-                    ":sk": due_sk(due_at, key),
+                    ":sk": moment_sk(due_at, key),
                 },
             )
 
@@ -171,16 +169,16 @@ class DynamoHistory:
         if version is not None:
             item = self._table.get(keys.job_pk(key), keys.audit_sk(version))
             return None if item is None else items.read_audit(item)
-        newest = self._table.pages(
-            KeyConditionExpression="#p = :p AND begins_with(#s, :audit)",
-            ExpressionAttributeNames=_KEY_NAMES,
-            ExpressionAttributeValues={":p": keys.job_pk(key), ":audit": AUDIT_PREFIX},
+        newest = self._table.query(
+            keys.job_pk(key),
+            "begins_with(#s, :audit)",
+            {":audit": AUDIT_PREFIX},
             ScanIndexForward=False,
             ConsistentRead=True,
             Limit=1,
         )
-        page = next(newest)
-        return items.read_audit(page[0]) if page else None
+        item = next(newest, None)
+        return None if item is None else items.read_audit(item)
 
     def detail(self, key: JobKey) -> Detail | None:
         """The stored data to judge the job again; None where it is absent or expired."""
@@ -207,25 +205,23 @@ class DynamoHistory:
         """The items of a list in the order of its index."""
         index, partitions = _INDEXES[query.index], _partitions(query)
         oldest_first = query.index is RunIndex.DUE
-        end = due_until(read_moment(query.values[0])) if oldest_first else before_sk(before)
+        end = through_sk(read_moment(query.values[0])) if oldest_first else before_sk(before)
         rows = None if page_size is None else _share(page_size, len(partitions))
         if rows is not None and oldest_first:
             rows = max(rows, _LEAST_DUE)
-        walks = [self._walk_partition(index, of, end, rows, oldest_first) for of in partitions]
+        limit = {} if rows is None else {"Limit": rows}
+        walks = [
+            self._table.query(
+                partition,
+                "#s < :end",
+                {":end": end},
+                index=index,
+                ScanIndexForward=oldest_first,
+                **limit,
+            )
+            for partition in partitions
+        ]
         return heapq.merge(*walks, key=lambda item: item[index.sort_key], reverse=not oldest_first)
-
-    def _walk_partition(
-        self, index: Index, partition: str, end: str, rows: int | None, oldest_first: bool
-    ) -> Iterator[Item]:
-        pages = self._table.pages(
-            IndexName=index.name,
-            KeyConditionExpression="#p = :p AND #s < :end",
-            ExpressionAttributeNames={"#p": index.partition_key, "#s": index.sort_key},
-            ExpressionAttributeValues={":p": partition, ":end": end},
-            ScanIndexForward=oldest_first,
-            **({} if rows is None else {"Limit": rows}),
-        )
-        return (item for page in pages for item in page)
 
     def sums(
         self,
@@ -247,6 +243,19 @@ class DynamoHistory:
             fits = all(wanted is None or wanted == value for wanted, value in asked)
             if fits and since <= row.day <= until and row.sums != Sums():
                 yield row
+
+    def decisions(self) -> Sequence[Decision]:
+        """All of them, by a consistent read. Raises AwsError, or BadHistory."""
+        found = []
+        for item in self._table.query(keys.ADVICE_PK, ConsistentRead=True):
+            with own_item(item):
+                found.append(from_item(Decision, item))
+        return found
+
+    def decide(self, decision: Decision) -> None:
+        """Puts an item. Raises AwsError."""
+        place = {PARTITION_KEY: keys.ADVICE_PK, SORT_KEY: keys.decision_sk(decision)}
+        self._table.put({**place, **to_item(decision)})
 
 
 def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
@@ -278,29 +287,3 @@ def _tried(item: Item) -> AuditSummary | BadHistory:
         return items.read_head(item)
     except BadHistory as error:
         return error
-
-
-class DynamoDecisions:
-    """Implements Decisions. `client` is boto3's low-level DynamoDB client."""
-
-    def __init__(self, client: Any, table_name: str) -> None:
-        self._table = Dynamo(client, table_name)
-
-    def decisions(self) -> Sequence[Decision]:
-        """All of them, by a consistent read. Raises AwsError, or BadHistory."""
-        pages = self._table.pages(
-            KeyConditionExpression="#p = :p",
-            ExpressionAttributeNames={"#p": PARTITION_KEY},
-            ExpressionAttributeValues={":p": keys.ADVICE_PK},
-            ConsistentRead=True,
-        )
-        found = []
-        for item in (item for page in pages for item in page):
-            with own_item(item):
-                found.append(from_item(Decision, item))
-        return found
-
-    def decide(self, decision: Decision) -> None:
-        """Puts an item. Raises AwsError."""
-        place = {PARTITION_KEY: keys.ADVICE_PK, SORT_KEY: keys.decision_sk(decision)}
-        self._table.put({**place, **to_item(decision)})

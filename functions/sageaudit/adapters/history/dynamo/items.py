@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
+from sageaudit.adapters.files.exact_json import read_gzip_json
 from sageaudit.adapters.history.codec import (
     RUN_READERS,
     Item,
     detail_attributes,
-    due_sk,
-    ended_sk,
     epoch_s,
     from_item,
+    moment_sk,
     read_detail,
     read_fields,
     to_attributes,
@@ -22,7 +22,7 @@ from sageaudit.adapters.history.codec import (
 )
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
-from sageaudit.adapters.history.record_steps import FamilyRow, read_compared, read_stored, stored
+from sageaudit.adapters.history.record_steps import FamilyRow, read_compared, stored
 from sageaudit.adapters.history.rows import rule_finding
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, RuleFinding
@@ -53,9 +53,9 @@ def _head_index_keys(head: AuditSummary) -> Item:
         "owner_pk": None if head.owner is None else keys.owner_pk(head.owner),
         "name_pk": keys.name_pk(head.job),
         "account_pk": keys.account_pk(head.account),
-        "ended_sk": ended_sk(head.ended_at, head.key),
+        "ended_sk": moment_sk(head.ended_at, head.key),
         "due_pk": None if head.due_at is None else keys.due_pk(head.key),
-        "due_sk": None if head.due_at is None else due_sk(head.due_at, head.key),
+        "due_sk": None if head.due_at is None else moment_sk(head.due_at, head.key),
     }
     return _known(index_keys)
 
@@ -84,7 +84,8 @@ def audit_item(head: AuditSummary, document: AuditDocument) -> Item:
 def read_audit(item: Item) -> AuditDocument:
     """The document of an AUDIT# item. Raises BadHistory."""
     with own_item(item):
-        return read_stored(item["document"])
+        document: AuditDocument = read_gzip_json(item["document"])
+        return document
 
 
 def finding_item(row: RuleFinding) -> Item:
@@ -95,7 +96,7 @@ def finding_item(row: RuleFinding) -> Item:
         **to_attributes(row.summary, RUN_READERS),
         **to_item(row.finding),
         "rule_pk": keys.rule_pk(row.finding.rule),
-        "ended_sk": ended_sk(row.ended_at, row.key),
+        "ended_sk": moment_sk(row.ended_at, row.key),
     }
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from msgspec import Struct
 
-from sageaudit.adapters.history.codec import moment_text, part, run_id
+from sageaudit.adapters.history.codec import epoch_s, moment_text, part, run_id
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
@@ -56,6 +56,11 @@ DELIVERY_PREFIX = "DELIVERY#"
 """The same of what `deliver` writes about a notice."""
 CHANNEL_PREFIX = "CHANNEL#"
 """The same of what it writes about a channel."""
+
+
+def kept_until(now: datetime) -> int:
+    """The end of KEPT_DAYS from now, in epoch seconds."""
+    return epoch_s(now + timedelta(days=KEPT_DAYS))
 
 
 def job_pk(key: JobKey) -> str:
@@ -104,7 +109,7 @@ def family_pk(account: str, region: str, family: str) -> str:
 
 
 def family_runs_pk(account: str, region: str, family: str) -> str:
-    """The runs of one family, for strongly consistent reads; their sort key is `ended_sk`."""
+    """The runs of one family, for strongly consistent reads; their sort key is `moment_sk`."""
     return f"RUNS#{family_pk(account, region, family)}"
 
 
@@ -247,6 +252,8 @@ class Index(Struct, frozen=True):
     sort_key: str = "ended_sk"
 
 
+TABLE = Index("", PARTITION_KEY, SORT_KEY)
+"""The table's own keys, in the form of an index."""
 INDEXES = (
     Index("by-day", "day_pk"),
     Index("by-family", "family_pk"),

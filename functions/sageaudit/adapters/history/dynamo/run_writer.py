@@ -14,9 +14,9 @@ from itertools import groupby
 
 from sageaudit.adapters.history.codec import (
     Item,
-    ended_sk,
+    as_utc,
+    moment_sk,
     moment_text,
-    month_of,
     numbers_of,
     read_numbers,
 )
@@ -111,7 +111,7 @@ class RunWriter:
 
     def _name_account(self, head: AuditSummary) -> None:
         """Puts an account with sums into the directory of its month, once in a process."""
-        month = month_of(head.ended_at)
+        month = keys.month_of_day(as_utc(head.ended_at).date())
         if (head.account, month) in self._named:
             return
         item = {
@@ -155,7 +155,7 @@ class RunWriter:
         if newest is not None and newest.stamp is not None:
             old = (
                 keys.family_runs_pk(newest.account, newest.region, newest.family),
-                ended_sk(newest.ended_at, newest.key),
+                moment_sk(newest.ended_at, newest.key),
             )
             if new is None or old != (new[PARTITION_KEY], new[SORT_KEY]):
                 actions.append(delete_action(*old))
@@ -282,10 +282,9 @@ def _named_partitions(table: Dynamo, since: date, until: date) -> Iterator[str]:
 
 
 def _query(table: Dynamo, partition: str, first: str, last: str) -> Iterator[Item]:
-    pages = table.pages(
-        KeyConditionExpression="#p = :p AND #s BETWEEN :first AND :last",
-        ExpressionAttributeNames={"#p": PARTITION_KEY, "#s": SORT_KEY},
-        ExpressionAttributeValues={":p": partition, ":first": first, ":last": last},
+    return table.query(
+        partition,
+        "#s BETWEEN :first AND :last",
+        {":first": first, ":last": last},
         ConsistentRead=True,
     )
-    return (item for page in pages for item in page)

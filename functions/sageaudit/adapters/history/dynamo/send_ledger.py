@@ -10,7 +10,7 @@ import uuid
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -21,7 +21,6 @@ from sageaudit.adapters.history.codec import Item, epoch_s, moment_text
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
 from sageaudit.adapters.history.dynamo.keys import (
-    KEPT_DAYS,
     PARTITION_KEY,
     SORT_KEY,
     TTL_ATTRIBUTE,
@@ -157,7 +156,7 @@ class DynamoSendLedger:
             SORT_KEY: _CIRCUIT_SK,
             "failures": after.failures,
             "closed_until": after.closed_until,
-            TTL_ATTRIBUTE: _expiry(now),
+            TTL_ATTRIBUTE: keys.kept_until(now),
         }
         condition = "failures = :failures AND closed_until = :closed_until"
         if before == Circuit():
@@ -183,7 +182,7 @@ class DynamoSendLedger:
             _DELIVERY_SK,
             f"SET #state = :state, lease_until = :none, {change}, {TTL_ATTRIBUTE} = :expires",
             condition=condition,
-            values={":state": state.value, ":none": 0, ":expires": _expiry(now), **values},
+            values={":state": state.value, ":none": 0, ":expires": keys.kept_until(now), **values},
             names=_STATE,
         )
 
@@ -198,7 +197,7 @@ class DynamoSendLedger:
             "tries": lease.tries,
             "lease_until": lease.lease_until_s,
             "holder": holder,
-            TTL_ATTRIBUTE: _expiry(now),
+            TTL_ATTRIBUTE: keys.kept_until(now),
         }
         if before is None:
             self._table.put(item, condition=_ABSENT, values={}, names={})
@@ -208,10 +207,6 @@ class DynamoSendLedger:
 
 def _because(now: datetime, why: str) -> Item:
     return {":at": moment_text(now), ":why": whole_text(why)[:_LONGEST_REASON]}
-
-
-def _expiry(moment: datetime) -> int:
-    return epoch_s(moment + timedelta(days=KEPT_DAYS))
 
 
 def _unchanged(item: Item) -> dict[str, Any]:
@@ -259,7 +254,7 @@ def channel_hour_item(hour: ChannelHour, now: datetime) -> Item:
     return {
         PARTITION_KEY: keys.channel_pk(hour.channel),
         SORT_KEY: keys.hour_sk(hour.began_at),
-        TTL_ATTRIBUTE: epoch_s(now + timedelta(days=KEPT_DAYS)),
+        TTL_ATTRIBUTE: keys.kept_until(now),
         "revision": hour.count,
         "sent": hour.sent,
         "held": hour.held,

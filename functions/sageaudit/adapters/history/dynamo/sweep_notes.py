@@ -26,7 +26,7 @@ KEEP_PERMISSIONS = ("dynamodb:PutItem",)
 """In the partition of the sweep."""
 PERMISSIONS = (*READ_PERMISSIONS, *KEEP_PERMISSIONS)
 INSTALLATION_PERMISSIONS = ("dynamodb:GetItem",)
-"""What DynamoInstallation calls."""
+"""What `installed_at` calls."""
 SENT_DAYS = 30
 """How long it is kept that an event was sent: longer than any message of it."""
 _INSTALLED_AT = "installed_at"
@@ -37,10 +37,18 @@ _NOBODYS = "NOT attribute_type(until_s, :number) OR until_s <= :now OR until_s >
 class DynamoSweepNotes:
     """Implements SweepNotes. `client` is boto3's low-level DynamoDB client."""
 
-    def __init__(self, client: Any, table_name: str) -> None:
+    def __init__(
+        self,
+        client: Any,
+        table_name: str,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self._client = client
         self._name = table_name
         self._table = Dynamo(client, table_name)
+        self._clock = clock
+        self._installed_at: datetime | None = None
 
     def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
         """Takes the lease, if nobody has it or its time is over. Raises AwsError.
@@ -85,6 +93,25 @@ class DynamoSweepNotes:
         with suppress(ConditionFailed):
             self._put(keys.INSTALLED_SK, {_INSTALLED_AT: installed_at}, _ABSENT)
 
+    def installed_at(self) -> datetime | None:
+        """The moment of the installation, read once in a process, as soon as it is there.
+
+        None before the first sweep, and for a time to come. Raises AwsError, or Malformed.
+        """
+        if self._installed_at is None:
+            item = self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK)
+            if item is None:
+                return None
+            try:
+                stored = read_moment(str(item.get(_INSTALLED_AT)))
+            except ValueError as error:
+                where = f"the item {keys.SWEEP_PK} {keys.INSTALLED_SK}"
+                raise Malformed(where, "has no time") from error
+            if stored > self._clock():
+                return None
+            self._installed_at = stored
+        return self._installed_at
+
     def state(self, of: ListOfJobs) -> ListState | None:
         """The stored state; None where there is none, or none that can be read. Raises AwsError."""
         item = self._table.get(keys.SWEEP_PK, keys.sweep_list_sk(of))
@@ -97,12 +124,11 @@ class DynamoSweepNotes:
 
     def lists(self) -> dict[ListOfJobs, ListState]:
         """All that were ever swept and can be read. Raises AwsError."""
-        pages = self._table.pages(
-            KeyConditionExpression=f"{PARTITION_KEY} = :pk AND begins_with({SORT_KEY}, :list)",
-            ExpressionAttributeValues={":pk": keys.SWEEP_PK, ":list": keys.SWEEP_LIST_PREFIX},
+        items = self._table.query(
+            keys.SWEEP_PK, "begins_with(#s, :list)", {":list": keys.SWEEP_LIST_PREFIX}
         )
         found = {}
-        for item in (item for page in pages for item in page):
+        for item in items:
             with suppress(*UNREADABLE):
                 account, region, kind = item[SORT_KEY].split("#")[1:]
                 found[ListOfJobs(account, region, JobKind(kind))] = _read(item)
@@ -178,34 +204,3 @@ def _read(item: Mapping[str, Any]) -> ListState:
         under_way,
         read_moment(item["tried_at"]) if "tried_at" in item else None,
     )
-
-
-class DynamoInstallation:
-    """Reads the moment of the installation once in a process, as soon as it is there."""
-
-    def __init__(
-        self,
-        client: Any,
-        table_name: str,
-        *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._table = Dynamo(client, table_name)
-        self._clock = clock
-        self._installed_at: datetime | None = None
-
-    def installed_at(self) -> datetime | None:
-        """None before the first sweep, and for a time to come. Raises AwsError, or Malformed."""
-        if self._installed_at is None:
-            item = self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK)
-            if item is None:
-                return None
-            try:
-                stored = read_moment(str(item.get(_INSTALLED_AT)))
-            except ValueError as error:
-                where = f"the item {keys.SWEEP_PK} {keys.INSTALLED_SK}"
-                raise Malformed(where, "has no time") from error
-            if stored > self._clock():
-                return None
-            self._installed_at = stored
-        return self._installed_at

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
-from sageaudit.adapters.files.exact_json import whole_text
+from sageaudit.adapters.files.exact_json import read_gzip_json, whole_text
 from sageaudit.adapters.history.codec import (
     before_sk,
     detail_attributes,
@@ -32,7 +32,6 @@ from sageaudit.adapters.history.record_steps import (
     family_row,
     next_step,
     out_of_date,
-    read_stored,
     stored,
     unchanged,
 )
@@ -225,7 +224,7 @@ class SqliteHistory:
         """The document of a version, by default the newest; None where there is none."""
         query = schema.NEWEST_AUDIT if version is None else schema.AUDIT
         row = self._file.row(query, {"run_key": run_id(key), "version": version})
-        return None if row is None else self._whole(read_stored, row["document"])
+        return None if row is None else self._whole(read_gzip_json, row["document"])
 
     def detail(self, key: JobKey) -> Detail | None:
         """The stored data to judge the job again; None where it is absent or expired."""
