@@ -25,12 +25,12 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListOfJobs, first_state
 from sageaudit.structs import replace
 from sageaudit.workflows.doctor import permissions
-from tests.adapters.history import entries
-from tests.adapters.history.entries import DETAIL, ended, key, with_detail
 from tests.adapters.history.tables import new_table
+from tests.fakes import entries
 from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import ACCOUNT, REGION, Stack
+from tests.fakes.entries import DETAIL, ended, key, with_detail
 
 OTHER = "222233334444"
 NOW = datetime.now(UTC).replace(microsecond=0)

@@ -11,7 +11,7 @@ trial, `clean` by none. `~b`: a run of the step b of a pipeline. `new A`: it ran
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -238,14 +238,3 @@ def head(
         finding_ids=(),
         **run_fields(facts),
     )
-
-
-def rows(page: str, heading: str) -> list[tuple[str, ...]]:
-    """The rows of the first table under a heading, without their backticks."""
-    section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("|")][2:]
-    return [tuple(_cells(line)) for line in lines]
-
-
-def _cells(line: str) -> Iterable[str]:
-    return (cell.strip().strip("`") for cell in line.strip("|").split("|"))

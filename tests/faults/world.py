@@ -35,7 +35,7 @@ from sageaudit.output.text import teams
 from sageaudit.structs import replace
 from sageaudit.workflows.redrive import LetterKind
 from tests.fakes.delivering import counted
-from tests.fakes.due import due
+from tests.fakes.entries import due
 from tests.fakes.quick_moto import quick_moto
 from tests.faults.calls import queue_name
 from tests.faults.network import Network

@@ -18,10 +18,11 @@ from sageaudit.domain.audit.sums import Scope, SumRow, Sums, grouped, sums_of
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from tests.adapters.history.entries import ACCOUNT, REGION, entry, finding, key
 from tests.adapters.history.faults import Killed, kill, meanwhile, once, refusal
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes import asked
+from tests.fakes.documents import ACCOUNT, REGION
+from tests.fakes.entries import entry, finding, key
 from tests.fakes.families import run_summary
 
 NAMES = ("a", "b", "c")

@@ -16,7 +16,7 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from tests.adapters.history.entries import (
+from tests.fakes.entries import (
     DETAIL,
     NOON,
     document,

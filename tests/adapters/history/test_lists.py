@@ -14,19 +14,8 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from tests.adapters.history.entries import (
-    ACCOUNT,
-    NOON,
-    REGION,
-    ended,
-    entry,
-    finding,
-    head_of,
-    key,
-    stored,
-    unsettled,
-)
-from tests.fakes.due import due
+from tests.fakes.documents import ACCOUNT, REGION
+from tests.fakes.entries import NOON, due, ended, entry, finding, head_of, key, stored, unsettled
 from tests.fakes.families import run_fields, run_summary
 
 DAY = date(2026, 11, 20)

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from sageaudit.domain.alert.alert import News
-from tests.fakes.advised import Story, rows
+from tests.fakes.advised import Story
+from tests.fakes.markdown_tables import rows
 
 PAGE = Path(__file__).parents[3] / "docs" / "message-rule.md"
 ROWS = [(runs, sent) for runs, sent, _ in rows(PAGE.read_text("utf-8"), "The rule as a table")]

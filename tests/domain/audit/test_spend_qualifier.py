@@ -12,7 +12,8 @@ from sageaudit.domain.audit.bill_document import (
     qualifier_of_sum,
 )
 from sageaudit.domain.bill.bill import UPPER_BOUND
-from tests.fakes.documents import GUESSED, bill
+from tests.fakes.documents import bill
+from tests.fakes.sample_documents import GUESSED
 
 STORAGE = "storage: no ML storage price for us-east-1 (Training)"
 BOUND: dict[str, Any] = {"basis": "upper_bound", "missing": [UPPER_BOUND]}

@@ -22,7 +22,7 @@ from sageaudit.domain.audit.sums import (
 )
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.finding import Bucket
-from tests.adapters.history.entries import document, finding
+from tests.fakes.entries import document, finding
 
 pytestmark = pytest.mark.money
 
@@ -157,7 +157,10 @@ def test_a_sum_of_what_is_not_known_is_not_0() -> None:
         ({"bill": {"missing": ["no storage price"]}}, {"incomplete": 1}),
         ({"bill": {"missing": [UPPER_BOUND], "basis": "upper_bound"}}, {"upper_bounds": 1}),
         ({"bill": {"missing": ["a guess"], "estimated": ["a guess"]}}, {"estimated": 1}),
-        ({"unauditable": "gone", "bill": {"total_usd": None}}, {"unauditable": 1}),
+        (
+            {"unauditable": "gone", "bill": {"total_usd": None}, "possible_usd": Decimal(0)},
+            {"unauditable": 1},
+        ),
         (
             {"idle_capacity": {"idle": 3, "list_usd": None, "counted_usd": None}},
             {"idle_unknown": 1},

@@ -20,21 +20,17 @@ from sageaudit.output.text.links import HistoryPlace
 from sageaudit.structs import replace
 from tests.fakes.cards import document_card
 from tests.fakes.delivering import PAYLOADS, PK, notice_body
-from tests.fakes.documents import (
+from tests.fakes.documents import document, finding, fix, job
+from tests.fakes.hostile import documents, whole_documents
+from tests.fakes.sample_documents import (
     advised,
     dearer_document,
-    document,
     estimated_document,
-    finding,
-    fix,
-    job,
     lost_document,
     perhaps_lost_document,
     rollup_document,
     trial_document,
-    type_finding,
 )
-from tests.fakes.hostile import documents, whole_documents
 from tests.golden.regenerate import messages
 
 DEAR = AlertDecision(AlertKind.COST_SPIKE, spike=CostSpike(Decimal(24), Decimal(182)))
@@ -296,7 +292,9 @@ def test_the_advice_to_snooze_is_the_one_that_is_shown() -> None:
 
 def test_where_there_is_no_room_the_least_important_goes_first() -> None:
     """What is not counted, then the command that shows all; the rest is cut, the caveat is not."""
-    long = document(findings=[type_finding(summary="It idled " * 60, caution="Try. " * 9)])
+    long = document(
+        findings=[finding("gpu-underused", summary="It idled " * 60, caution="Try. " * 9)]
+    )
     card = document_card(long, replace(due(), advice=advised()))
     assert [line.label for line in card.lines] == ["Why", "Do this", "", "Caveat"]
     assert card.lines[0].text.endswith(" …")
@@ -336,7 +334,9 @@ def test_where_there_is_no_room_the_least_important_goes_first() -> None:
 )
 def test_that_the_run_takes_longer_is_the_caveat_of_a_card(caution: str, says: str) -> None:
     """It would stop a reader; else the first sentence of the caution."""
-    assert labelled(document(findings=[type_finding(caution=caution)]), "Caveat") == says
+    assert (
+        labelled(document(findings=[finding("gpu-underused", caution=caution)]), "Caveat") == says
+    )
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,10 @@ def test_that_the_run_takes_longer_is_the_caveat_of_a_card(caution: str, says: s
 )
 def test_what_no_sum_has_is_said(changes: Any, says: str) -> None:
     """In two clauses."""
-    findings = [type_finding(summary="It idled.", caution=None), document()["findings"][2]]
+    findings = [
+        finding("gpu-underused", summary="It idled.", caution=None),
+        document()["findings"][2],
+    ]
     findings.insert(1, finding(fix=[], saving_usd=Decimal("0.3")))
     assert labelled(document(findings=findings, **changes), "Not counted") == says
 

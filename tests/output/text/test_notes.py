@@ -6,7 +6,8 @@ import pytest
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.output.text.notes import money_notes, pool_note, price_note, unchecked
-from tests.fakes.documents import GUESSED, document, estimated_document, line
+from tests.fakes.documents import document, line
+from tests.fakes.sample_documents import GUESSED, estimated_document
 
 STORAGE = "storage: no ML storage price for eu-west-3 (Training)"
 BOUND = "spot run without billable seconds: the bill is an upper bound"

@@ -20,13 +20,9 @@ from sageaudit.output.text.reason import since_last_alert, what_changed
 from sageaudit.structs import replace
 from tests.fakes.alerts import alert
 from tests.fakes.cards import document_card
-from tests.fakes.documents import (
-    document,
-    finding,
-    not_judged_document,
-    type_finding,
-)
+from tests.fakes.documents import document, finding
 from tests.fakes.hostile import documents, dollars, whole_documents
+from tests.fakes.sample_documents import not_judged_document
 from tests.output.text.test_slack import assert_within_limits
 
 parse = MessageAudit.parse
@@ -145,7 +141,7 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
         ),
         (
             document(findings=[finding()]),
-            document(findings=[type_finding()]),
+            document(findings=[finding("gpu-underused")]),
             ("gpu-underused ($1.53) is found now", "download-dominates ($0.51) is no longer found"),
         ),
         (

@@ -10,8 +10,9 @@ from sageaudit.errors import Malformed
 from sageaudit.output.text.slack import check, message
 from sageaudit.output.text.untrusted import units
 from tests.fakes.cards import decided, document_card
-from tests.fakes.documents import advised, document, job, lost_document
+from tests.fakes.documents import document, job
 from tests.fakes.hostile import documents, whole_documents
+from tests.fakes.sample_documents import advised, lost_document
 
 LINK = re.compile(
     r"<https://[a-z0-9-]+\.console\.aws\.amazon\.com/[^<>|\s]*\|(?:Job|Metrics|Logs)>"

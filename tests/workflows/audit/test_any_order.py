@@ -19,7 +19,7 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Repeated
 from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
-from tests.fakes.due import due
+from tests.fakes.entries import due
 from tests.fakes.jobs import START, flat, training_answer
 
 DAY = START + timedelta(days=1)

@@ -24,7 +24,7 @@ from sageaudit.workflows.audit.attempt import (
 )
 from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies, ended
-from tests.fakes.due import due
+from tests.fakes.entries import due
 from tests.fakes.jobs import training_answer, transition
 
 END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)

@@ -12,7 +12,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
-from tests.adapters.history.entries import entry, finding, key, unsettled
+from tests.fakes.entries import entry, finding, key, unsettled
 
 HEAD = replace(
     head_of(unsettled(due_at="2026-11-20T13:00:00Z", lost_usd=None), 3, "d"),
