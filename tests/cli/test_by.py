@@ -8,9 +8,9 @@ import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import asking
-from tests.fakes.asked import FAMILIES, NOW, RULES
 from tests.fakes.command_line import Run
 from tests.fakes.entries import ended, finding
+from tests.fakes.random_history import FAMILIES, NOW, RULES
 
 
 @pytest.fixture(autouse=True)

@@ -32,8 +32,8 @@ from tests.cli.figures.views import (
     views_of,
 )
 from tests.fakes import documents, sample_documents
-from tests.fakes.cards import document_card
 from tests.fakes.command_line import Run
+from tests.fakes.messages import document_card
 
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
 IN_A_TABLE = {

@@ -22,9 +22,9 @@ from sageaudit.domain.alert.audit_figures import AlertFigures
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes.alerts import alert
 from tests.fakes.command_line import Run
 from tests.fakes.entries import record_run
+from tests.fakes.messages import alert
 
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"

@@ -12,9 +12,9 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.output.text import plain, slack, teams
-from tests.fakes.cards import decided, document_card
 from tests.fakes.command_line import Run
 from tests.fakes.jobs import training_answer
+from tests.fakes.messages import decided, document_card
 from tests.fakes.sample_documents import advised
 
 OWNERS = ("@ml-platform", "+49 30 1234567", "=1+1", "-ops", "@channel", "/teams/vision", ".x")

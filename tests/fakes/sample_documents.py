@@ -56,7 +56,13 @@ def perhaps_lost_document() -> AuditDocument:
         fix=[fix("RetryStrategy.MaximumRetryAttempts", None, 2)],
     )
     failed = job(name="train-bert-0414", status="Failed")
-    return document(job=failed, bill=bill(total_usd=Decimal("4.5534")), findings=[perhaps])
+    return document(
+        job=failed,
+        bill=bill(total_usd=Decimal("4.5534")),
+        findings=[perhaps],
+        # slices of other findings: without one, the terminal does not show what is lost below them
+        waterfall=document()["waterfall"],
+    )
 
 
 def lost_document() -> AuditDocument:
@@ -153,6 +159,7 @@ def estimated_document() -> AuditDocument:
             phase("Uploading", 60, "0.00768"),
         ],
         findings=[smaller],
+        possible_usd=Decimal("0.9"),
     )
 
 

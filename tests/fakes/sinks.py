@@ -40,9 +40,9 @@ from sageaudit.output.html.job import job_body
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text.card import Notice, to_body
 from sageaudit.settings import AuditSettings
-from tests.fakes.cards import document_card
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES
+from tests.fakes.messages import document_card
 from tests.fakes.sweeps import MemoryNotes
 
 NAME = "train-vision"

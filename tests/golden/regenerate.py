@@ -23,8 +23,7 @@ from sageaudit.output.text import plain, slack
 from sageaudit.output.text.links import HistoryPlace
 from sageaudit.structs import replace
 from tests.fakes import documents, fixes, sample_documents
-from tests.fakes.alerts import alert
-from tests.fakes.cards import document_card
+from tests.fakes.messages import alert, document_card
 from tests.fakes.sample_documents import advised
 from tests.labelled import confusion, expert_comparison, simulated
 

@@ -24,8 +24,8 @@ from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.total import Total
 from sageaudit.queries.window import Window, window_of
 from sageaudit.structs import replace
-from tests.fakes.asked import ACCOUNTS, NOW, RULES, fill, remembered
 from tests.fakes.entries import ended, finding
+from tests.fakes.random_history import ACCOUNTS, NOW, RULES, fill, remembered
 
 TODAY = NOW.date()
 WINDOW = Window(datetime(2026, 11, 11, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC))

@@ -16,8 +16,8 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.routes import Route
 from sageaudit.output.text.digest import digest_card
 from sageaudit.workflows.digest import digests
-from tests.fakes.alerts import alert
 from tests.fakes.entries import record_run
+from tests.fakes.messages import alert
 
 NOW = datetime(2026, 11, 23, 8, tzinfo=UTC)
 WEEK = (date(2026, 11, 16), date(2026, 11, 22))

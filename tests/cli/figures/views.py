@@ -37,8 +37,8 @@ from tests.cli.figures.cells import (
     read,
 )
 from tests.cli.figures.scenarios import FAMILY, NOW, OWNER, TYPE, Scenario
-from tests.fakes.cards import document_card
 from tests.fakes.command_line import Run
+from tests.fakes.messages import document_card
 
 MONDAY, SUNDAY = date(2026, 11, 2), date(2026, 11, 8)
 DAYS = (str(MONDAY), str(SUNDAY))

@@ -11,7 +11,7 @@ from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.structs import replace
 from tests.fakes.advised import Story
-from tests.fakes.alerts import NINE
+from tests.fakes.messages import NINE
 
 DAY, HOUR, SECOND = timedelta(days=1), timedelta(hours=1), timedelta(seconds=1)
 

@@ -10,8 +10,8 @@ from sageaudit.domain.alert.rule import NOTHING_FOUND, decide, why_no_alert
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.advised import YEAR_BACK, Story
-from tests.fakes.alerts import NINE, alert
 from tests.fakes.documents import bill, document
+from tests.fakes.messages import NINE, alert
 
 WASTED = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
 

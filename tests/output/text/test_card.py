@@ -18,10 +18,10 @@ from sageaudit.output.text import plain, slack, teams
 from sageaudit.output.text.card import ROWS, WIDTH, CardLine, Check, MessageCard, Notice, read_body
 from sageaudit.output.text.links import HistoryPlace
 from sageaudit.structs import replace
-from tests.fakes.cards import document_card
 from tests.fakes.delivering import PAYLOADS, PK, notice_body
 from tests.fakes.documents import document, finding, fix, job
 from tests.fakes.hostile import documents, whole_documents
+from tests.fakes.messages import document_card
 from tests.fakes.sample_documents import (
     advised,
     dearer_document,

@@ -14,10 +14,9 @@ from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text.card import attributes_of
 from sageaudit.output.text.plain import message
-from tests.fakes.alerts import alert
-from tests.fakes.cards import document_card
 from tests.fakes.documents import document, finding, fix, job
 from tests.fakes.hostile import documents, whole_documents
+from tests.fakes.messages import alert, document_card
 from tests.fakes.sample_documents import lost_document
 
 

@@ -18,10 +18,9 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, reason, slack
 from sageaudit.output.text.reason import since_last_alert, what_changed
 from sageaudit.structs import replace
-from tests.fakes.alerts import alert
-from tests.fakes.cards import document_card
 from tests.fakes.documents import document, finding
 from tests.fakes.hostile import documents, dollars, whole_documents
+from tests.fakes.messages import alert, document_card
 from tests.fakes.sample_documents import not_judged_document
 from tests.output.text.test_slack import assert_within_limits
 

@@ -9,9 +9,9 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
 from sageaudit.output.text.slack import check, message
 from sageaudit.output.text.untrusted import units
-from tests.fakes.cards import decided, document_card
 from tests.fakes.documents import document, job
 from tests.fakes.hostile import documents, whole_documents
+from tests.fakes.messages import decided, document_card
 from tests.fakes.sample_documents import advised, lost_document
 
 LINK = re.compile(

@@ -11,9 +11,9 @@ from sageaudit.errors import Malformed
 from sageaudit.output.text.card import CardLine, MessageCard
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.teams import MOST_BYTES, as_repeat, check, message, shown
-from tests.fakes.cards import decided, document_card
 from tests.fakes.documents import document
 from tests.fakes.hostile import documents, whole_documents
+from tests.fakes.messages import decided, document_card
 from tests.fakes.sample_documents import advised, lost_document
 
 RUN_KEYS = {"type", "text", "weight", "size", "fontType"}

@@ -1,16 +1,33 @@
-"""The card of a message, from the audit's whole document."""
+"""Alerts that were sent, and the card of a message from an audit's whole document."""
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.advice.totals import Month
-from sageaudit.domain.alert.alert import AlertDecision
-from sageaudit.domain.alert.audit_figures import MessageAudit
+from sageaudit.domain.alert.alert import Alert, AlertDecision, AlertKind
+from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace
+
+NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
+
+
+def alert(
+    figures: AlertFigures, version: int = 1, at: datetime = NINE, run: str = "r", **more: Any
+) -> Alert:
+    """The first one about a run."""
+    return Alert(
+        run,
+        **{"family": "f", "kind": AlertKind.FIRST} | more,
+        version=version,
+        figures=figures,
+        at=at,
+    )
+
 
 _MONTH = Month(Worth.COUNTED, Decimal(540), Decimal(540), 12, occasions=12)
 
