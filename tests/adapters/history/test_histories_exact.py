@@ -20,6 +20,7 @@ from sageaudit.ports import History
 from sageaudit.structs import replace
 from tests.adapters.history.faults import Killed, kill, meanwhile, once, refusal
 from tests.adapters.history.tables import dynamodb, new_table
+from tests.fakes import random_history
 from tests.fakes.documents import ACCOUNT, REGION
 from tests.fakes.entries import entry, finding, key
 from tests.fakes.families import run_summary

@@ -12,6 +12,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
+from tests.fakes.documents import fix
 from tests.fakes.entries import entry, finding, key, unsettled
 
 HEAD = replace(
@@ -24,7 +25,12 @@ HEAD = replace(
     tags={"team": "growth", "project": None},
     storage_usd=Decimal("0.02"),
 )
-WITHOUT_OWNER = entry(job={"owner": None}, findings=[finding(saving_alone_usd=None)])
+UNDERUSED = finding(
+    summary="The GPU was busy 8 % of 50 minutes.",
+    saving_usd=Decimal("1.500000"),
+    fix=[fix("ResourceConfig.InstanceType", "a", "b")],
+)
+WITHOUT_OWNER = entry(job={"owner": None}, findings=[UNDERUSED])
 [FINDING] = finding_rows(WITHOUT_OWNER)
 ROW = RuleFinding(FINDING, head_of(WITHOUT_OWNER, 1, "d"))
 
