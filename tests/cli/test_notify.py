@@ -242,7 +242,9 @@ def week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(asking, "now", lambda: datetime(2026, 11, 23, 8, tzinfo=UTC))
     path = tmp_path / "week.db"
     with SqliteHistory(path) as history:
-        record_run(history, "ranker", datetime(2026, 11, 20, 12, tzinfo=UTC), 10, 4)
+        record_run(
+            history, "ranker", datetime(2026, 11, 20, 12, tzinfo=UTC), cost_usd=10, avoidable_usd=4
+        )
     return path
 
 

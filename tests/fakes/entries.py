@@ -104,34 +104,34 @@ def record_run(
     history: History,
     family: str,
     at: datetime,
-    usd: float,
-    saving: float = 0,
     *,
-    lost: float = 0,
+    cost_usd: float,
+    avoidable_usd: float = 0,
+    lost_usd: float = 0,
     unauditable: str | None = None,
     **job: Any,
 ) -> None:
     """Records a run of two hours that ended at `at`, with its cost and what of it was avoidable or
-    lost. With a saving it ran on BIG and is advised SMALL; without one it ran on SMALL.
+    lost. If some was avoidable it ran on BIG and is advised SMALL, else it ran on SMALL.
     """
     smaller = [documents.fix("ResourceConfig.InstanceType", BIG, SMALL)]
-    underused = finding("gpu-underused", fix=smaller, saving_usd=Decimal(str(saving)))
-    failed = finding("failed-spend", fix=[], saving_usd=Decimal(str(lost)))
+    underused = finding("gpu-underused", fix=smaller, saving_usd=Decimal(str(avoidable_usd)))
+    failed = finding("failed-spend", fix=[], saving_usd=Decimal(str(lost_usd)))
     audit = document(
         f"{family}-{at:%m%d%H%M}",
         job={
             "family": f"training/pytorch/train.py/{family}",
             "created_at": at - timedelta(hours=2),
             "ended_at": at,
-            "status": "Failed" if lost else "Completed",
+            "status": "Failed" if lost_usd else "Completed",
             **job,
         },
-        bill={"total_usd": None if unauditable else Decimal(str(usd))},
-        findings=[*([underused] if saving else ()), *([failed] if lost else ())],
+        bill={"total_usd": None if unauditable else Decimal(str(cost_usd))},
+        findings=[*([underused] if avoidable_usd else ()), *([failed] if lost_usd else ())],
         unauditable=unauditable,
         judged="no" if unauditable else "yes",
     )
-    run = run_summary(instance_type=BIG if saving else SMALL, instance_count=1)
+    run = run_summary(instance_type=BIG if avoidable_usd else SMALL, instance_count=1)
     history.record(entry_of(audit, None if unauditable else run))
 
 

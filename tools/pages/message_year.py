@@ -18,8 +18,8 @@ from sageaudit.domain.audit.finding_document import Advised, Worth
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
-from tests.fakes.advised import Family, head
 from tests.fakes.families import run_summary
+from tests.fakes.story_lines import Family, head
 from tools.pages.marked_parts import with_parts
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "message-year.md"

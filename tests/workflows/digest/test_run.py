@@ -55,7 +55,14 @@ def history() -> Iterator[SqliteHistory]:
     """A family with an open advice of six weeks."""
     with SqliteHistory() as made:
         for day in range(1, 40, 2):
-            record_run(made, "ranker", NOW - timedelta(days=day), 10, 4, tags={"team": "search"})
+            record_run(
+                made,
+                "ranker",
+                NOW - timedelta(days=day),
+                cost_usd=10,
+                avoidable_usd=4,
+                tags={"team": "search"},
+            )
         yield made
 
 

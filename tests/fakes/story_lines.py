@@ -30,7 +30,6 @@ from sageaudit.structs import replace
 from tests.fakes.families import run_fields, run_summary
 
 YEAR_BACK = timedelta(days=365)
-POLICY = Policy(floor_usd=Decimal(10), trial_floor_usd=Decimal(20))
 _SPAN = re.compile(r"(\d\d-\d\d)(?:\.\.(\d\d-\d\d))?(?:/(\d+))? (.+)")
 _FOUND = re.compile(r"(?<!cost )(trial )?\$([\d.]+)(?: ([A-Z]'*))?")
 _COST = re.compile(r"cost \$([\d.]+)")
@@ -87,10 +86,10 @@ class Family:
 
 
 class Story:
-    """Plays a line; `sent` has the day and the word of each message."""
+    """Plays a line by a policy; `sent` has the day and the word of each message."""
 
-    def __init__(self, line: str, policy: Policy = POLICY) -> None:
-        self.policy = policy
+    def __init__(self, line: str, policy: Policy | None = None) -> None:
+        self.policy = policy or Policy()
         self.families: dict[str, Family] = {}
         self.sent: list[str] = []
         self._runs: dict[tuple[str, date], AuditSummary] = {}
