@@ -1,16 +1,10 @@
 """An audit for each thing that a page, a message or a terminal shows in its own way."""
 
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import Worth
-from sageaudit.domain.bill.finding import Severity
 from tests.fakes.documents import (
-    ACCOUNT,
-    REGION,
     bill,
     document,
     finding,
@@ -311,29 +305,3 @@ def trial_document() -> AuditDocument:
         caution=None,
     )
     return document(findings=[spot])
-
-
-def advised(rule: str = "gpu-underused", worth: Worth = Worth.COUNTED) -> Advice:
-    """An open advice of a rule to the family of these audits."""
-    at = datetime(2026, 5, 20, 13, tzinfo=UTC)
-    return Advice(
-        id="abcdefgh",
-        account=ACCOUNT,
-        region=REGION,
-        family="train-bert",
-        owner="anna",
-        rule=rule,
-        parameter="",
-        old=None,
-        new="",
-        state=State.OPEN,
-        severity=Severity.LOW,
-        worth=worth,
-        amount=None,
-        hits=(),
-        amounts=(None,),
-        times=1,
-        first_at=at,
-        since=at,
-        last_at=at,
-    )

@@ -23,8 +23,7 @@ from sageaudit.output.text import plain, slack
 from sageaudit.output.text.links import HistoryPlace
 from sageaudit.structs import replace
 from tests.fakes import documents, fixes, sample_documents
-from tests.fakes.messages import alert, document_card
-from tests.fakes.sample_documents import advised
+from tests.fakes.messages import alert, document_card, open_advice
 from tests.labelled import confusion, expert_comparison, simulated
 
 STACK = HistoryPlace.of_table("SageAudit-HistoryTable3F9C2A71-1T6QF0XN8KZ4D", "us-east-1")
@@ -54,7 +53,7 @@ def _due(
     usd = Decimal(month)
     runs = more.pop("runs", 12)
     whole = Month(of, Decimal(more.pop("total", usd)), usd, runs, occasions=runs)
-    advice = advised(rule, of)
+    advice = open_advice(rule, of)
     return AlertDecision(worth=of, month=whole, saves=whole, advice=advice, **more)
 
 

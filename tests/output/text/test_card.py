@@ -21,9 +21,8 @@ from sageaudit.structs import replace
 from tests.fakes.delivering import PAYLOADS, PK, notice_body
 from tests.fakes.documents import document, finding, fix, job
 from tests.fakes.hostile import documents, whole_documents
-from tests.fakes.messages import document_card
+from tests.fakes.messages import document_card, open_advice
 from tests.fakes.sample_documents import (
-    advised,
     dearer_document,
     estimated_document,
     lost_document,
@@ -65,7 +64,7 @@ def test_a_card_is_read_on_a_phone_without_scrolling(name: str) -> None:
 @given(documents())
 def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
     """Also with texts that attack, and where a row more is that of a word of 1,000 letters."""
-    notify = replace(due(), advice=advised())
+    notify = replace(due(), advice=open_advice())
     assert len(plain.message(document_card(audit, notify))["message"].strip().split("\n")) <= ROWS
     card = document_card(audit, notify)
     assert card.more[-1].text == "sageaudit advice snooze abcdefgh"
@@ -284,7 +283,7 @@ def test_the_line_to_paste_stands_alone(parameter: str, new: Any, line: str) -> 
 
 def test_the_advice_to_snooze_is_the_one_that_is_shown() -> None:
     """Though another finding of this run has more dollars."""
-    notify = replace(due(), advice=advised("download-dominates"))
+    notify = replace(due(), advice=open_advice("download-dominates"))
     card = document_card(document(), notify)
     assert card.rule == "download-dominates"
     assert card.title.endswith("set InputMode to FastFile")
@@ -295,7 +294,7 @@ def test_where_there_is_no_room_the_least_important_goes_first() -> None:
     long = document(
         findings=[finding("gpu-underused", summary="It idled " * 60, caution="Try. " * 9)]
     )
-    card = document_card(long, replace(due(), advice=advised()))
+    card = document_card(long, replace(due(), advice=open_advice()))
     assert [line.label for line in card.lines] == ["Why", "Do this", "", "Caveat"]
     assert card.lines[0].text.endswith(" …")
     assert [line.label for line in card.more] == ["Snooze 30 days"]
@@ -385,7 +384,7 @@ def test_the_commands_of_a_card_name_the_stacks_table_and_its_region() -> None:
     """So that they work where they are pasted, also with a job's name that a shell would read."""
     place = HistoryPlace.of_table("SageAudit-History", "eu-west-1")
     audit = document(job=job(name="a;b"), findings=[])
-    card = document_card(audit, replace(due(), advice=advised()), place)
+    card = document_card(audit, replace(due(), advice=open_advice()), place)
     where = "--table SageAudit-History --table-region eu-west-1"
     assert [line.text for line in card.more] == [
         f"sageaudit show 'a;b' {where}",
