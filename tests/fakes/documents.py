@@ -225,7 +225,7 @@ def finding(rule: str = "download-dominates", **changes: Any) -> FindingDocument
 
     `saving_usd` is what it saves alone, too, and no range, unless the changes say otherwise.
     """
-    samples = {one.rule.name: one for one in (DOWNLOAD, UNDERUSED, SPOT)}
+    samples = {sample.rule.name: sample for sample in (DOWNLOAD, UNDERUSED, SPOT)}
     whole: dict[str, Any] = {**finding_document(samples.get(rule, DOWNLOAD)), "rule": rule}
     if rule not in samples:
         whole |= {"id": f"SA-{rule}", "bucket": BUCKETS.get(rule, "avoidable")}
@@ -276,14 +276,14 @@ def sums(findings: Iterable[FindingDocument], total_usd: Decimal | None) -> dict
     """The sums of an audit with these findings. One is unknown if all dollars in it are unknown,
     or the total.
     """
-    counted = [one for one in findings if stands(one)]
+    counted = [item for item in findings if stands(item)]
     dollars: dict[str, Any] = {}
     for bucket in ("avoidable", "lost", "possible"):
-        parts = [one["saving_usd"] for one in counted if one["bucket"] == bucket]
+        parts = [item["saving_usd"] for item in counted if item["bucket"] == bucket]
         known = [usd for usd in parts if usd is not None]
         is_unknown = total_usd is None or (parts and not known)
         dollars[f"{bucket}_usd"] = None if is_unknown else sum(known, Decimal(0))
-    most = [most_usd(one) or Decimal(0) for one in counted if one["bucket"] == "lost"]
+    most = [most_usd(item) or Decimal(0) for item in counted if item["bucket"] == "lost"]
     up_to = None if dollars["lost_usd"] is None else sum(most, Decimal(0))
     return {**dollars, "lost_up_to_usd": up_to}
 
@@ -295,9 +295,9 @@ def waterfall(
     if total_usd is None:
         return []
     slices: list[dict[str, Any]] = [
-        {"slice": f"{one['bucket']}: {one['rule']}", "usd": one["saving_usd"]}
-        for one in findings
-        if stands(one) and Bucket(one["bucket"]).counted and one["saving_usd"]
+        {"slice": f"{item['bucket']}: {item['rule']}", "usd": item["saving_usd"]}
+        for item in findings
+        if stands(item) and Bucket(item["bucket"]).counted and item["saving_usd"]
     ]
     rest = total_usd - sum((part["usd"] for part in slices), Decimal(0))
     return [*slices, {"slice": "rest", "usd": rest}] if rest else slices

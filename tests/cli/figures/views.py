@@ -201,7 +201,8 @@ def _show_json(asked: Asked) -> Cells:
     estimated, idle = bool(audit["bill"]["estimated"]), audit["idle_capacity"] or {}
     row = {**audit["bill"], **audit, "estimated": estimated, "idle_usd": idle.get("list_usd")}
     row["possible_incomplete"] = any(
-        one["bucket"] == "possible" and one["saving_usd"] is None for one in audit["findings"]
+        finding["bucket"] == "possible" and finding["saving_usd"] is None
+        for finding in audit["findings"]
     )
     return programs(row)
 
@@ -380,7 +381,7 @@ def table_rows(page: str) -> list[list[str]]:
     """The cells of each row of a page's tables."""
     rows = re.findall(r"<tr[^>]*>(.*?)</tr>", page)
     cells = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows)
-    return [[unescape(re.sub(r"<[^>]+>", "", one)) for one in row] for row in cells if row]
+    return [[unescape(re.sub(r"<[^>]+>", "", cell)) for cell in row] for row in cells if row]
 
 
 def _sums_of(asked: Asked, name: str) -> list[str]:
