@@ -65,7 +65,7 @@ def run_document(
         findings.append(_finding("gpu-underused", severity, "0", **alone))
     if Decimal(possible):
         findings.append(_finding("spot-not-used", "low", possible))
-    audited = {
+    audited: dict[str, Any] = {
         "job": {"name": name, "ended_at": ended_at},
         "bill": {
             "total_usd": None if is_unknown else total,

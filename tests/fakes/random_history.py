@@ -103,7 +103,7 @@ def _bill(total_usd: Decimal | None, number: int) -> dict[str, Any]:
     return {"total_usd": total_usd, "lines": [hour]}
 
 
-def _finding(chance: random.Random, rule: str) -> dict[str, Any]:
+def _finding(chance: random.Random, rule: str) -> Any:
     usd = Decimal(chance.randrange(0, 5_000_000)).scaleb(-6)
     return finding(rule, saving_usd=usd, severity=chance.choice(("high", "medium", "low")))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -55,7 +55,7 @@ JOBS: dict[str, AuditDocument] = {
     "zero": job("0", idle=idle_hour("0")),
     "tiny": job("0.004", finding("gpu-idle", "0.003")),
     "unpriced": job(None, IDLE_OF_NO_PRICE, missing=[NO_PRICE]),
-    "unjudged": job("4.00") | UNJUDGED,  # type: ignore[typeddict-item]
+    "unjudged": cast("AuditDocument", job("4.00") | UNJUDGED),
     "lower": job("3.00", finding("gpu-idle", "1.00"), missing=[NO_STORAGE]),
     "upper": job("0.74", IDLE_OF_NO_PRICE, basis="upper_bound", missing=[UPPER_BOUND]),
     "upper and lower": job(
