@@ -13,10 +13,10 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.main import main
 from sageaudit.ports import History
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes.asked import fill
 from tests.fakes.command_line import Result, Run
 from tests.fakes.live_account import LiveAccount, live_account
 from tests.fakes.once import once
+from tests.fakes.random_history import fill
 
 
 @pytest.fixture

@@ -14,11 +14,10 @@ from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.advice import totals
 from sageaudit.domain.audit.record import Entry
-from sageaudit.domain.audit.summary import JobKey
-from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.fakes.command_line import Result, Run
-from tests.fakes.documents import document, job, type_finding
+from tests.fakes.documents import document, finding
+from tests.fakes.entries import entry_of
 from tests.fakes.families import run_summary
 from tests.fakes.memory_ledger import MemoryDecisions
 from tools.bench.deployed import month_items
@@ -27,17 +26,20 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 Asked = Callable[..., Result]
 
 
-def entry(day: int, *, new: bool, **finding: Any) -> Entry:
+def entry(day: int, *, new: bool, **changes: Any) -> Entry:
     """A run of `day` days ago that is advised another type, or has it; it then costs less."""
-    ended = (NOW - timedelta(days=day)).isoformat().replace("+00:00", "Z")
-    arn = f"arn:aws:sagemaker:us-east-1:111122223333:training-job/run-{day}"
-    findings = [] if new else [type_finding(**finding)]
-    whole = document(job=job(name=f"run-{day}", arn=arn, ended_at=ended), findings=findings)
-    whole["bill"] = {**whole["bill"], "total_usd": Decimal(3 if new else 5)}
+    ended_at = NOW - timedelta(days=day)
+    audit = document(
+        job={
+            "name": f"run-{day}",
+            "created_at": ended_at - timedelta(hours=2),
+            "ended_at": ended_at,
+        },
+        bill={"total_usd": Decimal(3 if new else 5)},
+        findings=[] if new else [finding("gpu-underused", **changes)],
+    )
     kind = "ml.g4dn.xlarge" if new else "ml.g5.2xlarge"
-    facts = run_summary(Purchase.ON_DEMAND, instance_type=kind, instance_count=1)
-    key = JobKey(arn, NOW - timedelta(days=day, hours=2))
-    return Entry(key, NOW - timedelta(days=day), whole, 1, None, run=facts)
+    return entry_of(audit, run_summary(instance_type=kind, instance_count=1))
 
 
 @pytest.fixture
@@ -116,7 +118,7 @@ def test_an_advice_without_dollars_is_not_worth_0(
     with SqliteHistory(path) as history:
         for day, usd in enumerate(savings, 10):
             saving = usd and Decimal(usd)
-            history.record(entry(day, new=False, saving_usd=saving, saving_alone_usd=saving))
+            history.record(entry(day, new=False, saving_usd=saving))
     [row] = rows(run("advice", "--output", "json", "--history", str(path)))
     assert (row["month"], row["total"], row["runs"]) == (month, month, 3)
     table = run("advice", "--fields", "month,total", "--output", "markdown", "--history", str(path))

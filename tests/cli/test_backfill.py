@@ -25,12 +25,12 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListOfJobs, first_state
 from sageaudit.structs import replace
 from sageaudit.workflows.doctor import permissions
-from tests.adapters.history import entries
-from tests.adapters.history.entries import DETAIL, ended, key, with_detail
 from tests.adapters.history.tables import new_table
+from tests.fakes import documents
 from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import ACCOUNT, REGION, Stack
+from tests.fakes.entries import DETAIL, ended, key, with_detail
 
 OTHER = "222233334444"
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -108,7 +108,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Itera
         for children in (kind.row.rollup.child_list for kind in JobKind if kind.row.rollup):
             none: Mapping[str, Any] = {children.rows: []}
             calls.answer(f"sagemaker:{children.action}", lambda *_, rows=none: rows)
-        made.swept(ACCOUNT, OTHER, entries.ACCOUNT)
+        made.swept(ACCOUNT, OTHER, documents.ACCOUNT)
         made.has(*(listed(f"job-{number:02}", NOW - (50 - number) * DAY) for number in range(12)))
         yield made
 

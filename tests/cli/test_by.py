@@ -8,9 +8,9 @@ import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import asking
-from tests.adapters.history.entries import ended, finding
-from tests.fakes.asked import FAMILIES, NOW, RULES
 from tests.fakes.command_line import Run
+from tests.fakes.entries import ended, finding
+from tests.fakes.random_history import FAMILIES, NOW, RULES
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +104,7 @@ def weeks(tmp_path: Path) -> Path:
             amount = Decimal(usd)
             found = [finding("gpu-idle", saving_usd=amount)]
             bill = {"total_usd": 2 * amount}
-            history.record(ended(f"day-{day}", at, avoidable_usd=amount, findings=found, bill=bill))
+            history.record(ended(f"day-{day}", at, findings=found, bill=bill))
     return file
 
 

@@ -15,9 +15,9 @@ from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question
 from sageaudit.queries.total import Total
 from sageaudit.queries.window import window
-from tests.adapters.history.entries import ended
-from tests.fakes.asked import NOW
 from tests.fakes.command_line import Run
+from tests.fakes.entries import ended
+from tests.fakes.random_history import NOW
 from tests.queries.test_by import TODAY, WINDOW
 
 EVER = ("--since", "2018-01-01")

@@ -11,8 +11,8 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import asking
 from sageaudit.cli.commands.demo import QUESTIONS, question
 from sageaudit.workflows.example import company as example_company
-from tests.fakes.asked import fill
 from tests.fakes.command_line import Run
+from tests.fakes.random_history import fill
 
 FEW = ("price-search", "map-tiles")
 """Enough of the company for what is not about its figures."""

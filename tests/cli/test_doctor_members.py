@@ -19,10 +19,10 @@ from sageaudit.domain.policy.scope import Members
 from sageaudit.domain.sweep import SentNote
 from sageaudit.workflows.doctor import permissions
 from sweep import handler
-from tests.adapters.history.entries import ended
 from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Run
+from tests.fakes.entries import ended
 
 REGION, FINE, DENIED, GONE = "us-east-1", "222233334444", "333344445555", "444455556666"
 ARN = "arn:aws:sagemaker:us-east-1:{}:training-job/{}"

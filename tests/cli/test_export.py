@@ -11,8 +11,8 @@ import pytest
 
 from sageaudit.adapters.files import duckdb_engine
 from sageaudit.cli import asking
-from tests.fakes.asked import NOW, RULES
 from tests.fakes.command_line import Run
+from tests.fakes.random_history import NOW, RULES
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,6 @@
 """One history in every view: each says the same dollars, and what is certain of them.
 
-The scenarios with their right figures are in tests/fakes/figure_scenarios.py, the views in
-tests/fakes/figure_views.py.
+The scenarios with their right figures are in figures/scenarios.md, the views in figures/views.py.
 """
 
 import re
@@ -19,20 +18,22 @@ from sageaudit.output.text import plain, slack
 from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.headline import headline
 from sageaudit.ports import History
-from tests.fakes import documents
-from tests.fakes.cards import document_card
-from tests.fakes.command_line import Run
-from tests.fakes.figure_asked import Asked, View
-from tests.fakes.figure_cells import Cell, read
-from tests.fakes.figure_pages import table_rows, tiles
-from tests.fakes.figure_scenarios import NOW, SCENARIOS, Scenario, record, record_rollup
-from tests.fakes.figure_views import (
+from tests.cli.figures.cells import Cell, read
+from tests.cli.figures.scenarios import NOW, SCENARIOS, Scenario, record, record_rollup
+from tests.cli.figures.views import (
     OF_CHANGES,
     OF_ONE_FINDING,
     OF_ONE_JOB,
     OF_SUMS,
+    Asked,
+    View,
+    table_rows,
+    tiles,
     views_of,
 )
+from tests.fakes import documents, sample_documents
+from tests.fakes.command_line import Run
+from tests.fakes.messages import document_card
 
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
 IN_A_TABLE = {
@@ -122,9 +123,9 @@ def test_a_tuning_job_has_no_cost_of_its_own(
     "made",
     [
         documents.document,
-        documents.estimated_document,
-        documents.perhaps_lost_document,
-        documents.lost_document,
+        sample_documents.estimated_document,
+        sample_documents.perhaps_lost_document,
+        sample_documents.lost_document,
     ],
 )
 def test_a_message_says_what_the_run_cost_as_the_headline_of_the_audit_does(

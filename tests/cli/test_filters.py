@@ -16,9 +16,9 @@ from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from tests.fakes.asked import ACCOUNTS, NOW, REGIONS, audits, remembered
 from tests.fakes.command_line import Run
 from tests.fakes.families import run_summary
+from tests.fakes.random_history import ACCOUNTS, NOW, REGIONS, audits, remembered
 
 TYPES = ("ml.g5.xlarge", "ml.m5.large", None)
 ROW = dict[str, Any]

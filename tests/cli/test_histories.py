@@ -18,8 +18,9 @@ from sageaudit.exits import Exit
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from sageaudit.workflows.recordings.run import audit_recordings
-from tests.adapters.history.entries import ACCOUNT, ended, entry
 from tests.fakes.command_line import Run
+from tests.fakes.documents import ACCOUNT
+from tests.fakes.entries import ended, entry
 from tests.labelled.machine import Doing, one_host
 from tests.labelled.made_up_job import BEGIN, Plot, training
 

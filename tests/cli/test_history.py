@@ -8,9 +8,9 @@ import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import asking
-from tests.adapters.history.entries import entry
-from tests.fakes.asked import NOW, REGIONS
 from tests.fakes.command_line import Run
+from tests.fakes.entries import entry
+from tests.fakes.random_history import NOW, REGIONS
 
 RECORDED = Path(__file__).parents[1] / "recorded/data/jobs/training-020-c4-8xlarge-x2-failed.json"
 

@@ -22,9 +22,9 @@ from sageaudit.domain.alert.audit_figures import AlertFigures
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes.alerts import alert
 from tests.fakes.command_line import Run
-from tests.fakes.weeks import record
+from tests.fakes.entries import record_run
+from tests.fakes.messages import alert
 
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
@@ -242,7 +242,9 @@ def week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(asking, "now", lambda: datetime(2026, 11, 23, 8, tzinfo=UTC))
     path = tmp_path / "week.db"
     with SqliteHistory(path) as history:
-        record(history, "ranker", datetime(2026, 11, 20, 12, tzinfo=UTC), 10, 4)
+        record_run(
+            history, "ranker", datetime(2026, 11, 20, 12, tzinfo=UTC), cost_usd=10, avoidable_usd=4
+        )
     return path
 
 

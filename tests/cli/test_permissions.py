@@ -13,8 +13,6 @@ from moto import mock_aws
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.cli.main import GROUPS, CommandFolder
-from sageaudit.domain.audit.record import Entry
-from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.workflows.doctor import permissions
@@ -23,6 +21,7 @@ from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Run
 from tests.fakes.cost_reports import ACCOUNT, Charge, cur2
+from tests.fakes.entries import entry_of
 from tools.pages import permissions as permissions_page
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
@@ -122,8 +121,7 @@ def table(calls: AwsCalls) -> str:
     audit = audit_recording(DATA / "profiled-061-m5-large.json", Policy())
     audit["job"]["created_at"] = audit["job"]["started_at"] = BEGUN.isoformat()
     audit["job"]["ended_at"] = ENDED.isoformat()
-    key = JobKey(audit["job"]["arn"] or "", BEGUN)
-    DynamoHistory(client, name).record(Entry(key, BEGUN, audit, 1, None))
+    DynamoHistory(client, name).record(entry_of(audit))
     calls.made.clear()
     return name
 

@@ -23,8 +23,8 @@ from sageaudit.cli import asking
 from sageaudit.cli.main import SHORT
 from sageaudit.cli.views import lists
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes.asked import NOW, audits
 from tests.fakes.command_line import Run
+from tests.fakes.random_history import NOW, audits
 
 PAGE = (Path(__file__).parents[2] / "docs" / "queries.md").read_text(encoding="utf-8")
 

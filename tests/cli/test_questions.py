@@ -21,11 +21,11 @@ from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
-from tests.adapters.history.entries import ended, finding
-from tests.fakes.asked import remembered
 from tests.fakes.command_line import Run
-from tests.fakes.documents import line
+from tests.fakes.documents import idle_capacity, line
+from tests.fakes.entries import ended, finding
 from tests.fakes.families import run_summary
+from tests.fakes.random_history import remembered
 
 MONDAY = datetime(2026, 11, 23, 9, 0, tzinfo=UTC)
 PAGE = (Path(__file__).parents[2] / "docs" / "queries.md").read_text(encoding="utf-8")
@@ -256,8 +256,13 @@ QUESTIONS = {
     ),
 }
 NOT_ANSWERED = {22, 24, 29, 59}
-BUCKETS = {"gpu-idle": "avoidable", "failed-spend": "lost", "spot-not-used": "possible"}
-BUCKETS |= dict.fromkeys(("spot-without-checkpoint", "cost-regression"), "none")
+RULES = (
+    "gpu-idle",
+    "failed-spend",
+    "spot-not-used",
+    "spot-without-checkpoint",
+    "cost-regression",
+)
 
 
 def entries() -> Iterator[Entry]:
@@ -290,9 +295,10 @@ def _entry(
     created = begun - timedelta(seconds=int(more.get("wait", 60)))
     name = f"{family}-{ended_on.replace('-', '')}"
     arn = f"arn:aws:sagemaker:us-east-1:111122223333:{kind}-job/{name}"
-    amounts = {rule: Decimal(more.get(rule, 0)) for rule in BUCKETS}
+    amounts = {rule: Decimal(more.get(rule, 0)) for rule in RULES}
+    evidence = {"gpu_mean_percent": Decimal("8.2"), "minutes": 50}
     found = [
-        finding(rule, bucket=BUCKETS[rule], saving_usd=amount)
+        finding(rule, saving_usd=amount, confidence="derived", evidence=evidence)
         for rule, amount in amounts.items()
         if amount
     ]
@@ -312,8 +318,8 @@ def _entry(
             "status": "Failed" if never else status,
             "family": f"{kind}/{family}",
             "owner": None if owner == "-" else owner,
-            "created_at": created.isoformat(),
-            "started_at": None if never else begun.isoformat(),
+            "created_at": created,
+            "started_at": None if never else begun,
             "tags": {"team": None if team == "-" else team, "project": None},
             "image": more.get("image", IMAGE),
         },
@@ -327,17 +333,7 @@ def _entry(
         avoidable_usd=None if judged == "no" else amounts["gpu-idle"],
         lost_usd=amounts["failed-spend"],
         possible_usd=amounts["spot-not-used"],
-        idle_capacity={
-            "unit": "gpu_hours",
-            "paid": gpus,
-            "worked": gpus - idle,
-            "idle": idle,
-            "list_usd": idle,
-            "counted_usd": Decimal(0),
-            "look_at": [],
-        }
-        if gpus
-        else None,
+        idle_capacity=idle_capacity(str(gpus), str(gpus - idle), str(idle)) if gpus else None,
     )
     seconds = None if never else Decimal(3600 * int(hours))
     phases = {"Pending": Decimal(more["wait"])} if never else {}

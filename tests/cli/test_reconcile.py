@@ -14,10 +14,10 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.commands import reconcile as command
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Entry
-from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History
+from sageaudit.structs import replace
 from sageaudit.workflows.recordings.run import audit_recording
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes import cost_reports
@@ -25,6 +25,7 @@ from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.cost_reports import Charge
 from tests.fakes.documents import document, job, line
+from tests.fakes.entries import entry_of
 from tests.fakes.schemas import wrong
 
 ROLL_UPS = " or ".join(kind.row.label for kind in JobKind if kind.row.rollup)
@@ -43,8 +44,7 @@ RECORDED = (
 def entry(audited: AuditDocument) -> Entry:
     """What is recorded of an audit."""
     created_at = datetime.fromisoformat(audited["job"]["created_at"] or "2023-02-01T00:00:00Z")
-    arn = audited["job"]["arn"] or ""
-    return Entry(JobKey(arn, created_at), created_at, audited, 1, None)
+    return replace(entry_of(audited), last_modified_at=created_at)
 
 
 @cache
@@ -236,7 +236,7 @@ def test_estimates_and_managed_spot_are_said(
             started_at="2023-03-17T09:00:00Z",
             created_at="2023-03-17T09:00:00Z",
         ),
-        bill={**document()["bill"], "lines": [guess]},
+        bill={"lines": [guess]},
     )
     history_table.record(entry(audit))
     spot = "USE1-TrSpt:ml.m5.xlarge"

@@ -15,17 +15,9 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.terminal.render import render, show_code
 from sageaudit.output.text.fix_code import DIALECTS, Dialect
 from tests.fakes.command_line import Run
-from tests.fakes.documents import (
-    document,
-    finding,
-    fix,
-    job,
-    lost_document,
-    phase,
-    rollup_document,
-    trial,
-)
+from tests.fakes.documents import document, finding, fix, job, phase
 from tests.fakes.hostile import documents, whole_documents
+from tests.fakes.sample_documents import lost_document, rollup_document, trial
 from tests.golden.regenerate import on_terminal
 
 FIX_LINE = re.compile(r"^ {6}\S")
@@ -165,7 +157,9 @@ def shown(dialect: Dialect, *findings: Any) -> str:
 def test_a_fix_is_printed_unbroken_at_the_left_margin() -> None:
     """Python that is pasted has its own indentation, however narrow the terminal."""
     wait = fix("StoppingCondition.MaxWaitTimeInSeconds", None, 172800)
-    assert shown("sdk-v3", finding(rule="spot-not-used", id="SA401", fix=[SPOT, wait])) == (
+    assert shown(
+        "sdk-v3", finding("spot-not-used", bucket="avoidable", fix=[SPOT, wait], caution=None)
+    ) == (
         "\nFixes as sdk-v3\n\nspot-not-used (SA401)\n"
         "ModelTrainer(\n"
         "    compute=Compute(enable_managed_spot_training=True),\n"

@@ -6,8 +6,8 @@ import pytest
 
 from sageaudit.cli import asking
 from sageaudit.workflows import report as report_contents
-from tests.fakes.asked import NOW
 from tests.fakes.command_line import Run
+from tests.fakes.random_history import NOW
 
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"

@@ -9,8 +9,8 @@ import pytest
 
 from sageaudit.adapters.files.exact_json import gzip_text
 from sageaudit.cli import asking
-from tests.fakes.asked import NOW
 from tests.fakes.command_line import Run
+from tests.fakes.random_history import NOW
 
 OTHER = {
     "empty": "{}",

@@ -8,9 +8,9 @@ import pytest
 from botocore.client import BaseClient
 
 from sageaudit.cli import asking
-from tests.fakes.asked import NOW
 from tests.fakes.command_line import Run
 from tests.fakes.live_account import DATA, SET
+from tests.fakes.random_history import NOW
 
 RECORDING = DATA / "training-020-c4-8xlarge-x2-failed.json"
 RUNNING = DATA / "processing-070-inprogress.json"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sageaudit.cli import asking
-from tests.fakes.asked import NOW
 from tests.fakes.command_line import Run
+from tests.fakes.random_history import NOW
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "local" / "recordings" / "composed-g4dn-12xlarge.json"

@@ -19,7 +19,7 @@ from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Outcome
 from sageaudit.workflows.audit.run import audit_finished_job
-from tests.fakes.due import due
+from tests.fakes.entries import due
 from tests.fakes.jobs import ACCOUNT, REGION, flat, market, usage
 from tests.fakes.lambda_events import CREATED, ended
 

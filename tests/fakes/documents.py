@@ -3,20 +3,26 @@
 The parts are those of a real `Audit`, written by the product's own `document`.
 """
 
-from datetime import UTC, datetime
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, cast
 
-from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.audit.audit import Audit, Judged, Judgement
-from sageaudit.domain.audit.bill_document import LineDocument, line_document
+from sageaudit.domain.audit.bill_document import (
+    BillDocument,
+    LineDocument,
+    line_document,
+    qualifier_of_bill,
+)
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
 from sageaudit.domain.audit.document import document as audit_document
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,
     FixDocument,
-    Worth,
     finding_document,
+    most_usd,
+    plain,
+    stands,
 )
 from sageaudit.domain.bill.bill import Line
 from sageaudit.domain.bill.bill import bill as priced
@@ -41,33 +47,30 @@ from tests.fakes import jobs
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
 UNCOVERED = "CPUUtilization covers 41% of the active time"
-TUNING_ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/sweep-7"
+BUCKETS = {
+    "failed-spend": "lost",
+    "spot-not-used": "possible",
+    "trainium-candidate": "possible",
+    "cost-regression": "none",
+    "spot-without-checkpoint": "none",
+}
+"""The buckets of rules whose findings are not avoidable cost."""
+
+
+def job_arn(name: str, kind: str = "training-job") -> str:
+    """The ARN of a job in ACCOUNT and REGION."""
+    return f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind}/{name}"
 
 
 RUN = jobs.job(
     name="train-bert-0412",
-    arn=f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/train-bert-0412",
+    arn=job_arn("train-bert-0412"),
     phases=jobs.phases(
         ("Starting", -130), ("Downloading", 1500), ("Training", 9240), ("Uploading", 60)
     ),
     image=None,
 )
 """A training job of three billed hours on one GPU instance."""
-
-
-def job(**overrides: Any) -> JobDocument:
-    """The job of `document`; `arn` follows its name."""
-    whole = {**document()["job"]}
-    if "name" in overrides:
-        whole["arn"] = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/{overrides['name']}"
-    return cast("JobDocument", whole | overrides)
-
-
-def fix(parameter: str, old: Any, new: Any) -> FixDocument:
-    """One parameter to change."""
-    return {"parameter": parameter, "old": old, "new": new}
-
-
 DOWNLOAD = Finding(
     rule=RuleName("SA101", "download-dominates"),
     found=Found(
@@ -124,32 +127,6 @@ SPOT = Finding(
     range_usd=None,
 )
 """On-demand seconds that spot may save."""
-
-
-def finding(**overrides: Any) -> FindingDocument:
-    """DOWNLOAD as documents show it."""
-    return cast("FindingDocument", {**finding_document(DOWNLOAD), **overrides})
-
-
-def type_finding(**overrides: Any) -> FindingDocument:
-    """UNDERUSED as documents show it."""
-    return cast("FindingDocument", {**finding_document(UNDERUSED), **overrides})
-
-
-PLAIN: dict[str, Any] = {
-    "estimated": [],
-    "price_kind": "list",
-    "spot_saved_usd": None,
-    "prepaid_value_usd": None,
-    "notes": [],
-    "spend_qualifier": "exact",
-}
-"""A bill at list prices with nothing to add."""
-NO_LINES: dict[str, Any] = {"missing": [], "basis": "none", "lines": [], **PLAIN}
-NO_HOSTS: dict[str, Any] = {"instances": None, "purchase": None}
-NO_RULES: dict[str, Any] = {"unknown": [], "not_applicable": [], "clear": []}
-
-
 COMPUTE = Line(
     item="compute",
     usage_type="USE1-Train:ml.g5.2xlarge",
@@ -168,26 +145,6 @@ STORAGE = Line(
     usd=Decimal("0.0084"),
     note="30 GB for 3 h of a month of 744 h",
 )
-
-
-def line(**overrides: Any) -> LineDocument:
-    """COMPUTE as documents show it."""
-    return cast("LineDocument", {**line_document(COMPUTE), **overrides})
-
-
-def phase(
-    name: str, seconds: int | None, usd: str | None, *, billed: bool = True, why: str | None = None
-) -> PhaseDocument:
-    """One occurrence of a phase; `why` it is not billed although instances worked."""
-    return {
-        "name": name,
-        "seconds": None if seconds is None else Decimal(seconds),
-        "billed": billed,
-        "not_billed_because": why,
-        "usd": None if usd is None else Decimal(usd),
-    }
-
-
 AUDIT = Audit(
     job=RUN,
     family="train-bert",
@@ -229,375 +186,118 @@ AUDIT = Audit(
 """$4.5534, of which $2.035 by two findings were avoidable."""
 
 
-def document(**overrides: Any) -> AuditDocument:
-    """AUDIT as it is stored and printed. Overrides of nested parts are given whole."""
-    if "lost_usd" in overrides:
-        overrides = {"lost_up_to_usd": overrides["lost_usd"], **overrides}
-    return cast("AuditDocument", {**audit_document(AUDIT), **overrides})
+def document(**changes: Any) -> AuditDocument:
+    """AUDIT as it is stored and printed, with changes.
+
+    `job`, `audit` and `bill` change keys of these parts; every other part is replaced. With
+    `findings`, the sums and the waterfall are theirs, unless the changes have them.
+    """
+    whole: dict[str, Any] = {**audit_document(AUDIT)}
+    whole["job"] = job(**changes.pop("job", {}))
+    whole["audit"] = {**whole["audit"], **changes.pop("audit", {})}
+    whole["bill"] = bill(**changes.pop("bill", {}))
+    if "findings" in changes:
+        whole |= sums(changes["findings"], whole["bill"]["total_usd"])
+    if "findings" in changes and "waterfall" not in changes:
+        whole["waterfall"] = waterfall(changes["findings"], whole["bill"]["total_usd"])
+    if "lost_usd" in changes:
+        whole["lost_up_to_usd"] = changes["lost_usd"]
+    return cast("AuditDocument", whole | changes)
 
 
-def bill(**changes: Any) -> dict[str, Any]:
-    """The bill of `document` with changes."""
-    return {**document()["bill"], **changes}
+def job(**changes: Any) -> JobDocument:
+    """The job of AUDIT with changes; `arn` follows its name, and times may be datetimes."""
+    whole = audit_document(AUDIT)["job"]
+    texts = {name: plain(value) for name, value in changes.items()}
+    return cast("JobDocument", {**whole, "arn": job_arn(texts.get("name", whole["name"])), **texts})
 
 
-def slices(**usd: str) -> list[dict[str, Any]]:
-    """A waterfall: the avoidable part of a rule, by its name with underscores, and the rest."""
-    rules = {name: f"avoidable: {name.replace('_', '-')}" for name in usd if name != "rest"}
-    return [{"slice": rules.get(name, name), "usd": Decimal(part)} for name, part in usd.items()]
+def bill(**changes: Any) -> BillDocument:
+    """The bill of AUDIT with changes; `complete` and `spend_qualifier` follow from the rest."""
+    whole: dict[str, Any] = {**audit_document(AUDIT)["bill"], **changes}
+    whole = {**whole, "complete": not whole["missing"], **changes}
+    qualifier = qualifier_of_bill(cast("BillDocument", whole))
+    return cast("BillDocument", {**whole, "spend_qualifier": qualifier.value, **changes})
 
 
-def set_aside_document() -> AuditDocument:
-    """Findings that are exempt, covered or repeated, and one with two ways to fix it."""
-    way = [fix("A.B", 2, 1)]
-    exempt = {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}
-    return document(
-        findings=[
-            finding(rule="exempt", exempt=exempt, saving_usd=Decimal(9)),
-            finding(rule="small", superseded_by="counted", saving_usd=Decimal(0)),
-            finding(rule="spot-not-used", said_of="train-bert-0411", summary="Spot is cheaper."),
-            finding(rule="counted", alternatives=[way, way]),
-        ]
-    )
+def finding(rule: str = "download-dominates", **changes: Any) -> FindingDocument:
+    """DOWNLOAD, UNDERUSED or SPOT as documents show it; of another rule it is DOWNLOAD.
+
+    `saving_usd` is what it saves alone, too, and no range, unless the changes say otherwise.
+    """
+    samples = {sample.rule.name: sample for sample in (DOWNLOAD, UNDERUSED, SPOT)}
+    whole: dict[str, Any] = {**finding_document(samples.get(rule, DOWNLOAD)), "rule": rule}
+    if rule not in samples:
+        whole |= {"id": f"SA-{rule}", "bucket": BUCKETS.get(rule, "avoidable")}
+    if "saving_usd" in changes:
+        whole |= {"saving_alone_usd": changes["saving_usd"], "saving_range_usd": None}
+    return cast("FindingDocument", whole | changes)
 
 
-def perhaps_lost_document() -> AuditDocument:
-    """A failed run of $4.5534 whose checkpoints may hold a part of its work."""
-    return document(
-        job=job(name="train-bert-0414", status="Failed"),
-        findings=[
-            finding(
-                rule="failed-spend",
-                id="SA602",
-                severity="low",
-                confidence="derived",
-                bucket="lost",
-                summary="The run failed after 3 h (AWS error); its checkpoints may hold a part.",
-                saving_usd=Decimal(0),
-                saving_alone_usd=Decimal(0),
-                saving_range_usd=[Decimal(0), Decimal("4.5534")],
-                evidence={},
-                fix=[fix("RetryStrategy.MaximumRetryAttempts", None, 2)],
-            )
-        ],
-        avoidable_usd=Decimal(0),
-        lost_usd=Decimal(0),
-        lost_up_to_usd=Decimal("4.5534"),
-        possible_usd=Decimal(0),
-    )
+def fix(parameter: str, old: Any, new: Any) -> FixDocument:
+    """One parameter to change."""
+    return {"parameter": parameter, "old": old, "new": new}
 
 
-def lost_document() -> AuditDocument:
-    """A failed run at full cost, with a failure message that attacks every sink."""
-    hostile = (
-        "Error: <!channel> see <https://evil.example/x|the fix> \x1b[31mred\x1b[0m `rm` *now*"
-        " \u202egnp.exe\u2028@here :rotating_light: http://evil.example/login"
-    )
-    return document(
-        job=job(name="train-bert-0413", status="Failed", owner="@channel *team*", instances=None),
-        findings=[
-            finding(
-                rule="failed-spend",
-                id="SA601",
-                bucket="lost",
-                summary=f"The run failed after 3 h 20 min and left no model: {hostile}",
-                saving_usd=Decimal("4.5534"),
-                saving_alone_usd=Decimal("4.5534"),
-                evidence={"failure": hostile, "checkpoints": False},
-                fix=[],
-            )
-        ],
-        avoidable_usd=Decimal(0),
-        lost_usd=Decimal("4.5534"),
-        possible_usd=Decimal(0),
-        waterfall=[{"slice": "lost: failed-spend", "usd": Decimal("4.5534")}],
-    )
+def line(**changes: Any) -> LineDocument:
+    """COMPUTE as documents show it."""
+    return cast("LineDocument", {**line_document(COMPUTE), **changes})
 
 
-def idle_document() -> AuditDocument:
-    """Eight hosts at a third of their GPUs, which no cheaper type holds: no finding has dollars."""
-    usage_type, usd, rate_usd = "USE1-Train:ml.p5.48xlarge", Decimal("12152.832"), Decimal("63.296")
-    hours = line(usage_type=usage_type, quantity=Decimal(192), rate_usd=rate_usd, usd=usd)
-    return document(
-        job=job(name="llm-0412", instances="8 x ml.p5.48xlarge", ended_at="2026-05-21T10:00:00Z"),
-        bill=bill(total_usd=usd, lines=[hours]),
-        phases=[phase("Training", 86400, "12152.832")],
-        avoidable_usd=Decimal(0),
-        possible_usd=Decimal(0),
-        idle_capacity={
-            "unit": "gpu_hours",
-            "paid": Decimal(1536),
-            "worked": Decimal("511.582"),
-            "idle": Decimal("1024.418"),
-            "list_usd": Decimal("8105.195216"),
-            "counted_usd": Decimal(0),
-            "look_at": ["communication", "profile"],
-        },
-        findings=[
-            type_finding(
-                severity="info",
-                confidence="heuristic",
-                bucket="none",
-                summary="The GPU averaged 34% (P95 34%) over 23 h 49 min.",
-                **dict.fromkeys(("saving_usd", "saving_alone_usd", "saving_range_usd")),
-                fix=[],
-                caution="This is the smallest type with an H100.",
-            )
-        ],
-        waterfall=slices(rest="12152.832"),
-    )
+def phase(
+    name: str, seconds: int | None, usd: str | None, *, billed: bool = True, why: str | None = None
+) -> PhaseDocument:
+    """One occurrence of a phase; `why` it is not billed although instances worked."""
+    return {
+        "name": name,
+        "seconds": None if seconds is None else Decimal(seconds),
+        "billed": billed,
+        "not_billed_because": why,
+        "usd": None if usd is None else Decimal(usd),
+    }
 
 
-def unpriced_idle_document() -> AuditDocument:
-    """The same on a type that has no price."""
-    whole: dict[str, Any] = {**idle_document()}
-    lacks = ["no price is known for ml.p9.48xlarge"]
-    return document(
-        **whole
-        | {
-            "bill": whole["bill"]
-            | {"total_usd": None, "complete": False, "missing": lacks, "lines": []},
-            "job": job(name="llm-0413", instances="8 x ml.p9.48xlarge"),
-            "phases": [phase("Training", 86400, None)],
-            **dict.fromkeys(("avoidable_usd", "lost_usd", "lost_up_to_usd")),
-            "idle_capacity": whole["idle_capacity"] | {"list_usd": None, "counted_usd": None},
-        }
-    )
+def idle_capacity(
+    paid: str, worked: str, list_usd: str | None, *, unit: str = "gpu_hours", look_at: Any = ()
+) -> Any:
+    """Hours that were paid for and did nothing, of which findings count no dollar."""
+    return {
+        "unit": unit,
+        "paid": Decimal(paid),
+        "worked": Decimal(worked),
+        "idle": Decimal(paid) - Decimal(worked),
+        "list_usd": None if list_usd is None else Decimal(list_usd),
+        "counted_usd": None if list_usd is None else Decimal(0),
+        "look_at": [*look_at],
+    }
 
 
-GUESSED = "SageMaker's rate for ml.m6i.2xlarge is not known here; estimated from EC2's rate x 1.20"
+def sums(findings: Iterable[FindingDocument], total_usd: Decimal | None) -> dict[str, Any]:
+    """The sums of an audit with these findings. One is unknown if all dollars in it are unknown,
+    or the total.
+    """
+    counted = [item for item in findings if stands(item)]
+    dollars: dict[str, Any] = {}
+    for bucket in ("avoidable", "lost", "possible"):
+        parts = [item["saving_usd"] for item in counted if item["bucket"] == bucket]
+        known = [usd for usd in parts if usd is not None]
+        is_unknown = total_usd is None or (parts and not known)
+        dollars[f"{bucket}_usd"] = None if is_unknown else sum(known, Decimal(0))
+    most = [most_usd(item) or Decimal(0) for item in counted if item["bucket"] == "lost"]
+    up_to = None if dollars["lost_usd"] is None else sum(most, Decimal(0))
+    return {**dollars, "lost_up_to_usd": up_to}
 
 
-def estimated_document() -> AuditDocument:
-    """The same audit on a type whose rate is an estimate."""
-    compute = line(
-        usage_type="USE1-Train:ml.m6i.2xlarge",
-        rate_usd=Decimal("0.4608"),
-        usd=Decimal("1.3824"),
-        price_as_of="2026-07-20",
-        price_source="EC2's on-demand rate in us-east-1 x 1.20",
-        price_kind="estimate",
-        note="1 x ml.m6i.2xlarge",
-    )
-    return document(
-        job=job(instances="1 x ml.m6i.2xlarge"),
-        bill=bill(
-            total_usd=Decimal("1.3908"),
-            complete=False,
-            missing=[GUESSED],
-            estimated=[GUESSED],
-            price_kind="estimate",
-            lines=[compute, *bill()["lines"][1:]],
-        ),
-        phases=[
-            phase("Downloading", 1500, "0.192"),
-            phase("Training", 9240, "1.18272"),
-            phase("Uploading", 60, "0.00768"),
-        ],
-        avoidable_usd=Decimal("0.96"),
-        findings=[
-            type_finding(
-                saving_usd=Decimal("0.96"),
-                saving_alone_usd=Decimal("0.96"),
-                saving_range_usd=None,
-                evidence={},
-                fix=[fix("ResourceConfig.InstanceType", "ml.m6i.2xlarge", "ml.m5.large")],
-                caution=None,
-                estimated=True,
-            )
-        ],
-        waterfall=slices(gpu_underused="0.96", rest="0.4308"),
-    )
-
-
-def trial(number: int, usd: str, saving: str | None) -> AuditDocument:
-    """A child of the tuning job `sweep-7`, with or without an underused GPU."""
-    name = f"sweep-7-{number:03d}-0a1b2c3d"
-    total = Decimal(usd)
-    found = [] if saving is None else [type_finding(saving_usd=Decimal(saving))]
-    return document(
-        job=job(name=name, parent=TUNING_ARN, family=TUNING_ARN),
-        bill=bill(total_usd=total, lines=[line(usd=total)]),
-        findings=found,
-        avoidable_usd=Decimal(saving or 0),
-        possible_usd=Decimal(0),
-        waterfall=[],
-    )
-
-
-def rollup_document() -> AuditDocument:
-    """A tuning job with three trials, two of them with an underused GPU."""
-    return document(
-        job=job(name="sweep-7", arn=TUNING_ARN, kind="tuning", family="sweep", **NO_HOSTS),
-        phases=[],
-        bill={"total_usd": Decimal("12.30"), "complete": True, **NO_LINES},
-        avoidable_usd=Decimal("3.80"),
-        possible_usd=Decimal(0),
-        findings=[
-            type_finding(
-                summary=f"In 2 of 3 training jobs, such as: {type_finding()['summary']}",
-                saving_usd=Decimal("3.80"),
-                saving_alone_usd=None,
-                saving_range_usd=None,
-                evidence={"training_jobs": 2, **type_finding()["evidence"]},
-            )
-        ],
-        **NO_RULES,
-        waterfall=slices(gpu_underused="3.80", rest="8.50"),
-        children=[trial(1, "5.10", "1.70"), trial(2, "5.20", "2.10"), trial(3, "2.00", None)],
-        rollup=True,
-    )
-
-
-def unauditable_document() -> AuditDocument:
-    """A job that was gone when it was looked at."""
-    return document(
-        job=job(owner=None, started_at=None, ended_at=None, **NO_HOSTS),
-        phases=[],
-        bill={"total_usd": None, "complete": False, **NO_LINES, "price_kind": None},
-        judged="no",
-        not_judged=["It could not be audited: SageMaker knows no such training job."],
-        avoidable_usd=None,
-        lost_usd=None,
-        possible_usd=None,
-        idle_capacity=None,
-        findings=[],
-        **NO_RULES,
-        waterfall=[],
-        unauditable="SageMaker knows no such training job",
-    )
-
-
-NO_METRICS = (
-    "The use of its machines was not judged: cloudwatch:GetMetricData is not permitted. "
-    "Allow cloudwatch:GetMetricData."
-)
-_DENIED = "GPUUtilization: cloudwatch:GetMetricData is not permitted"
-UNMEASURED: list[dict[str, str]] = [
-    {"rule": rule, "code": "metric_denied", "reason": _DENIED}
-    for rule in ("gpu-idle", "gpu-underused")
-]
-
-
-def not_judged_document() -> AuditDocument:
-    """A run whose metrics could not be read, so that nothing is known of what was avoidable."""
-    return document(
-        judged="no",
-        not_judged=[NO_METRICS],
-        avoidable_usd=None,
-        possible_usd=Decimal(0),
-        findings=[],
-        unknown=UNMEASURED,
-        waterfall=slices(rest="4.5534"),
-    )
-
-
-def partly_judged_document() -> AuditDocument:
-    """A long download of a run whose machines nobody could look at."""
-    return document(
-        judged="partly",
-        not_judged=[NO_METRICS],
-        avoidable_usd=Decimal("0.505"),
-        possible_usd=Decimal(0),
-        findings=[finding()],
-        unknown=UNMEASURED,
-        waterfall=slices(download_dominates="0.505", rest="4.0484"),
-    )
-
-
-def running_document() -> AuditDocument:
-    """A run that has not ended: its cost so far, and no judgement."""
-    status = "the job has not ended (status InProgress)"
-    still = "the job still runs (status InProgress)"
-    return document(
-        job=job(status="InProgress", ended_at=None),
-        audit={**document()["audit"], "settled": False},
-        bill=bill(
-            complete=False,
-            missing=[f"{still}: its cost is counted until 2026-05-20 13:00 UTC"],
-            basis="estimated_from_times",
-        ),
-        judged="no",
-        not_judged=[
-            "It has not ended (status InProgress): its use can be judged only after its end."
-        ],
-        avoidable_usd=None,
-        lost_usd=None,
-        possible_usd=None,
-        findings=[],
-        unknown=[
-            {"rule": rule, "code": "job_not_finished", "reason": status}
-            for rule in ("download-dominates", "gpu-idle", "gpu-underused")
-        ],
-        not_applicable=[],
-        clear=[],
-        waterfall=slices(rest="4.5534"),
-    )
-
-
-def dearer_document() -> AuditDocument:
-    """A run that cost far more than its like, and nothing avoidable."""
-    alarm = finding(
-        rule="cost-regression",
-        id="SA703",
-        severity="info",
-        bucket="none",
-        confidence="measured",
-        summary="Expected about $24.00 (the median of 9 earlier runs), got $182.00. Changed: "
-        "Training +4 h 12 min.",
-        saving_usd=None,
-        saving_alone_usd=None,
-        evidence={
-            "total_usd": Decimal(182),
-            "median_usd": Decimal(24),
-            "spread_usd": Decimal("0.40"),
-            "above_median_usd": Decimal(158),
-            "compared_runs": 9,
-        },
-        fix=[],
-    )
-    bill = {**document()["bill"], "total_usd": Decimal(182), "lines": []}
-    return document(findings=[alarm], avoidable_usd=Decimal(0), possible_usd=Decimal(0), bill=bill)
-
-
-def trial_document() -> AuditDocument:
-    """Nothing certain, and spot worth a trial."""
-    spot = finding(
-        rule="spot-not-used",
-        id="SA401",
-        severity="low",
-        bucket="possible",
-        confidence="heuristic",
-        summary="It ran on demand, and its family fails rarely.",
-        saving_usd=Decimal(3),
-        saving_alone_usd=Decimal(3),
-        fix=[fix("EnableManagedSpotTraining", old=False, new=True)],
-        evidence={},
-    )
-    return document(findings=[spot], avoidable_usd=Decimal(0), possible_usd=Decimal(3))
-
-
-def advised(rule: str = "gpu-underused", worth: Worth = Worth.COUNTED) -> Advice:
-    """An open advice of a rule to the family of these audits."""
-    at = datetime(2026, 5, 20, 13, tzinfo=UTC)
-    return Advice(
-        id="abcdefgh",
-        account=ACCOUNT,
-        region=REGION,
-        family="train-bert",
-        owner="anna",
-        rule=rule,
-        parameter="",
-        old=None,
-        new="",
-        state=State.OPEN,
-        severity=Severity.LOW,
-        worth=worth,
-        amount=None,
-        hits=(),
-        amounts=(None,),
-        times=1,
-        first_at=at,
-        since=at,
-        last_at=at,
-    )
+def waterfall(
+    findings: Iterable[FindingDocument], total_usd: Decimal | None
+) -> list[dict[str, Any]]:
+    """The bill's parts: what findings count of it, and the rest."""
+    if total_usd is None:
+        return []
+    slices: list[dict[str, Any]] = [
+        {"slice": f"{item['bucket']}: {item['rule']}", "usd": item["saving_usd"]}
+        for item in findings
+        if stands(item) and Bucket(item["bucket"]).counted and item["saving_usd"]
+    ]
+    rest = total_usd - sum((part["usd"] for part in slices), Decimal(0))
+    return [*slices, {"slice": "rest", "usd": rest}] if rest else slices

@@ -26,15 +26,15 @@ from sageaudit.ports import History
 from sageaudit.structs import replace
 from sageaudit.workflows.notify import Notification, NotifyDependencies, notify
 from tests.fakes.deliver_function import CHANNELS
-from tests.fakes.documents import document, finding, job
+from tests.fakes.documents import document, finding, idle_capacity
 from tests.fakes.families import run_summary
 from tests.fakes.lambda_events import PK
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions
 from tests.fakes.queues import FakeQueue
+from tests.fakes.sample_documents import EXEMPT
 
 FACTS = run_summary(Purchase.ON_DEMAND)
 MORNING = datetime(2026, 5, 20, 9, 0, tzinfo=UTC)
-EXEMPT = {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}
 
 
 def run_document(
@@ -53,70 +53,54 @@ def run_document(
 ) -> AuditDocument:
     """An audit with one finding for each kind of dollars; None is unknown. `idle`: its figures."""
     up_to = lost_up_to or lost
-    amounts = [Decimal(one) for one in (avoidable, up_to, exempt, possible) if one]
+    amounts = [Decimal(usd) for usd in (avoidable, up_to, exempt, possible) if usd]
+    is_unknown = avoidable is None and lost is None
     total = Decimal(whole) if whole else max(sum(amounts, Decimal(0)), Decimal("0.01"))
-    unknown = avoidable is None and lost is None
     findings = []
     if avoidable is None or Decimal(avoidable):
-        findings.append(_finding("gpu-idle", severity, "avoidable", avoidable))
+        findings.append(_finding("gpu-idle", severity, avoidable))
     if (lost is not None and Decimal(up_to or 0)) or (lost is None and avoidable is not None):
         span = [Decimal(lost or 0), Decimal(lost_up_to)] if lost_up_to else None
-        one = _finding("failed-spend", severity, "lost", lost)
-        findings.append({**one, "saving_range_usd": span})
+        findings.append(_finding("failed-spend", severity, lost, saving_range_usd=span))
     if exempt:
-        one = _finding("gpu-underused", severity, "avoidable", "0")
-        findings.append({**one, "saving_alone_usd": Decimal(exempt), "exempt": EXEMPT})
+        alone: dict[str, Any] = {"saving_alone_usd": Decimal(exempt), "exempt": EXEMPT}
+        findings.append(_finding("gpu-underused", severity, "0", **alone))
     if Decimal(possible):
-        findings.append(_finding("spot-not-used", "low", "possible", possible))
-    bill = {
-        **document()["bill"],
-        "total_usd": None if unknown else total,
-        "complete": not unknown,
-        "lines": [],
+        findings.append(_finding("spot-not-used", "low", possible))
+    audited: dict[str, Any] = {
+        "job": {"name": name, "ended_at": ended_at},
+        "bill": {
+            "total_usd": None if is_unknown else total,
+            "complete": not is_unknown,
+            "lines": [],
+        },
+        "phases": [],
+        "findings": findings,
+        "unknown": [],
+        "waterfall": [],
+        "possible_usd": Decimal(possible),
+        "idle_capacity": _idle(**idle) if idle else None,
     }
-    return document(
-        job=job(name=name, ended_at=ended_at.isoformat().replace("+00:00", "Z")),
-        bill=bill,
-        phases=[],
-        avoidable_usd=None if avoidable is None else Decimal(avoidable),
-        lost_usd=None if lost is None else Decimal(lost),
-        lost_up_to_usd=None if up_to is None else Decimal(up_to),
-        possible_usd=Decimal(possible),
-        findings=findings,
-        unknown=[],
-        waterfall=[],
-        **{"idle_capacity": _idle(**idle) if idle else None, **overrides},
-    )
+    return document(**audited | overrides)
 
 
-def _finding(rule: str, severity: str, bucket: str, saving: str | None) -> Any:
-    usd = None if saving is None else Decimal(saving)
+def _finding(rule: str, severity: str, saving: str | None, **more: Any) -> Any:
     return finding(
-        rule=rule,
+        rule,
         id="SA201",
         severity=severity,
-        bucket=bucket,
         summary="The GPUs did nothing for most of the run.",
-        saving_usd=usd,
-        saving_alone_usd=usd,
+        saving_usd=None if saving is None else Decimal(saving),
         fix=[],
+        **more,
     )
 
 
 def _idle(
     hours: str, *, paid: str | None = None, unit: str = "gpu_hours", usd: str | None = None
 ) -> Any:
-    idle = Decimal(hours)
-    whole = Decimal(paid) if paid else idle * Decimal("1.2")
-    return {
-        "unit": unit,
-        "paid": whole,
-        "worked": whole - idle,
-        "idle": idle,
-        "list_usd": None if usd is None else Decimal(usd),
-        "counted_usd": None if usd is None else Decimal(0),
-        "look_at": [],
-    }
+    whole = Decimal(paid) if paid else Decimal(hours) * Decimal("1.2")
+    return idle_capacity(str(whole), str(whole - Decimal(hours)), usd, unit=unit)
 
 
 @dataclass

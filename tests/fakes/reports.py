@@ -1,6 +1,7 @@
 """Reports to write and to open: of thousands of jobs, and with hostile text in every field."""
 
 import random
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
@@ -10,10 +11,8 @@ from typing import Any, cast
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
-from sageaudit.domain.audit.document import AuditDocument, SliceDocument
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, Entry
-from sageaudit.domain.audit.summary import JobKey
-from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.sweep import Period
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
@@ -25,6 +24,7 @@ from sageaudit.workflows import report as report_contents
 from sageaudit.workflows.audit.stored import detail_of
 from sageaudit.workflows.recordings.jobs import run_of
 from tests.fakes import documents
+from tests.fakes.entries import entry_of
 from tests.fakes.families import run_summary
 
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
@@ -53,44 +53,52 @@ def page_of(contents: AccountReport | JobReport) -> str:
     return "".join(page(title, body, generated_at=MADE_AT, version="0"))
 
 
-def many(jobs: int, before: int = 0, seed: int = 11) -> AccountReport:
-    """An account with so many jobs of 30 days, in families, with owners, types and findings.
-
-    `before`: jobs of the 30 days before; with some, each of these days but the last has a job.
-    """
+def report_of(entries: Iterable[Entry], days: int) -> AccountReport:
+    """The page of an account with these audits, of `days` days from FIRST on."""
     history = SqliteHistory()
-    rng = random.Random(seed)
-    for number in range(jobs):
-        history.record(_entry(number, rng))
-    for number in range(before):
-        history.record(_entry(jobs + number, rng, FIRST - timedelta(days=30 - number % 29)))
-    period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
+    for entry in entries:
+        history.record(entry)
+    period = Period(FIRST.date(), (FIRST + timedelta(days=days - 1)).date())
     source = report_contents.ReportSource(history, packaged.types())
     heads, left_out = report_contents.heads_of(source, period, None)
     return report_contents.account_report(source, period, None, heads, left_out, period.until)
+
+
+def many(jobs: int, before: int = 0, seed: int = 11) -> AccountReport:
+    """An account with `jobs` jobs of 30 days, in families, with owners, types and findings.
+
+    `before`: jobs of the 30 days before; with some, each of these days but the last has a job.
+    """
+    rng = random.Random(seed)
+    entries = [_entry(number, rng) for number in range(jobs)]
+    entries += [
+        _entry(jobs + number, rng, FIRST - timedelta(days=30 - number % 29))
+        for number in range(before)
+    ]
+    return report_of(entries, 30)
 
 
 def of_runs(runs: list[list[tuple[str, str, int]]]) -> AccountReport:
     """An account with one family: a run a day, each with rule, bucket and USD of its findings."""
-    history = SqliteHistory()
+    entries = []
     for day, found in enumerate(runs):
-        entry = _entry(day, random.Random(day), FIRST + timedelta(days=day))
-        document: Any = entry.document
-        findings: list[Any] = [
-            documents.type_finding(rule=rule, bucket=bucket, saving_usd=Decimal(usd))
+        findings = [
+            documents.finding(rule, bucket=bucket, saving_usd=Decimal(usd))
             for rule, bucket, usd in found
         ]
-        lost = sum((one["saving_usd"] for one in findings if one["bucket"] == "lost"), Decimal(0))
-        usd = sum((one["saving_usd"] for one in findings), Decimal(0)) - lost
-        status = "Failed" if lost else "Completed"
-        job = document["job"] | {"family": "training/bert", "status": status}
-        document |= {"job": job, "findings": findings, "judged": "yes", "avoidable_usd": usd}
-        document["lost_usd"] = document["lost_up_to_usd"] = lost
-        history.record(entry)
-    period = Period(FIRST.date(), FIRST.date() + timedelta(days=len(runs)))
-    source = report_contents.ReportSource(history, packaged.types())
-    heads, left_out = report_contents.heads_of(source, period, None)
-    return report_contents.account_report(source, period, None, heads, left_out, period.until)
+        has_failed = any(finding["bucket"] == "lost" for finding in findings)
+        audit = documents.document(
+            job={
+                "name": f"bert-{day}",
+                "family": "training/bert",
+                "status": "Failed" if has_failed else "Completed",
+                "created_at": FIRST + timedelta(days=day, hours=-2),
+                "ended_at": FIRST + timedelta(days=day),
+            },
+            findings=findings,
+        )
+        entries.append(entry_of(audit, run_summary(instance_type=_TYPES[0], instance_count=1)))
+    return report_of(entries, len(runs) + 1)
 
 
 _TYPES = ("ml.g5.2xlarge", "ml.g5.12xlarge", "ml.m5.4xlarge", "ml.p4d.24xlarge", "ml.c5.9xlarge")
@@ -109,72 +117,49 @@ def _entry(number: int, rng: random.Random, ended_at: datetime | None = None) ->
     ended_at = ended_at or FIRST + timedelta(minutes=rng.randrange(29 * 1440))
     begun = ended_at - timedelta(minutes=rng.randrange(20, 900))
     family = f"training/pytorch/train.py/model-{rng.randrange(60):02d}"
-    name = f"model-{family[-2:]}-{ended_at:%Y-%m-%d-%H-%M-%S}-{number:04d}"
     cost = Decimal(rng.randrange(1_000, 90_000_000)) / 1_000_000
-    judged = rng.random() > 0.15
-    findings = [_found(rule, cost, rng) for rule in rng.sample(_RULES, rng.randrange(4))]
-    avoidable = sum((f["saving_usd"] for f in findings if f["bucket"] == "avoidable"), Decimal(0))
+    is_judged = rng.random() > 0.15
+    findings = [_finding(rule, cost, rng) for rule in rng.sample(_RULES, rng.randrange(4))]
     kind = rng.choice(_TYPES)
-    document = documents.document(
-        job=documents.job(
-            name=name,
-            family=family,
-            owner=rng.choice(("anna", "bob", "mara", None)),
-            created_at=f"{begun:%Y-%m-%dT%H:%M:%SZ}",
-            started_at=f"{begun:%Y-%m-%dT%H:%M:%SZ}",
-            ended_at=f"{ended_at:%Y-%m-%dT%H:%M:%SZ}",
-            instances=f"1 x {kind}",
-        ),
+    audit = documents.document(
+        job={
+            "name": f"model-{family[-2:]}-{ended_at:%Y-%m-%d-%H-%M-%S}-{number:04d}",
+            "family": family,
+            "owner": rng.choice(("anna", "bob", "mara", None)),
+            "created_at": begun,
+            "started_at": begun,
+            "ended_at": ended_at,
+            "instances": f"1 x {kind}",
+        },
+        bill={"total_usd": cost},
         findings=findings,
-        avoidable_usd=avoidable if judged else None,
-        judged="yes" if judged else "no",
+        **{} if is_judged else {"judged": "no", "avoidable_usd": None},
     )
-    document["bill"]["total_usd"] = cost
-    steps: list[SliceDocument] = [
-        {"slice": f"avoidable: {one['rule']}", "usd": one["saving_usd"]}
-        for one in findings
-        if one["bucket"] == "avoidable"
-    ]
-    document["waterfall"] = [*steps, {"slice": "rest", "usd": cost - avoidable}]
-    return Entry(
-        key=JobKey(document["job"]["arn"] or name, begun),
-        last_modified_at=ended_at,
-        document=document,
-        family_version=1,
-        detail=_detail(),
-        run=run_summary(Purchase.ON_DEMAND, instance_type=kind, instance_count=1),
-    )
+    run = run_summary(instance_type=kind, instance_count=1)
+    return replace(entry_of(audit, run), detail=_detail())
 
 
-def _found(rule: str, cost: Decimal, rng: random.Random) -> Any:
-    bucket = "possible" if rule == "spot-not-used" else "avoidable"
+def _finding(rule: str, cost: Decimal, rng: random.Random) -> Any:
     share = (cost * Decimal(rng.randrange(1, 20)) / 100).quantize(Decimal("0.000001"))
-    return documents.type_finding(
-        rule=rule,
-        bucket=bucket,
-        severity=rng.choice(("high", "medium", "low")),
-        saving_usd=share,
-        saving_alone_usd=share,
-        saving_range_usd=None,
-    )
+    severity = rng.choice(("high", "medium", "low"))
+    smaller = documents.fix("ResourceConfig.InstanceType", "ml.g5.2xlarge", "ml.g4dn.xlarge")
+    return documents.finding(rule, severity=severity, saving_usd=share, fix=[smaller])
 
 
 def hostile_account() -> AccountReport:
     """An account in which every text of people, of their jobs and of AWS is an attack."""
-    history = SqliteHistory()
     rng = random.Random(3)
-    for number, text in enumerate(HOSTILE):
-        entry = _entry(number, rng)
-        history.record(replace(entry, document=_attacked(entry.document, text, number)))
-    period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
-    source = report_contents.ReportSource(history, packaged.types())
-    heads, left_out = report_contents.heads_of(source, period, None)
-    return report_contents.account_report(source, period, None, heads, left_out, period.until)
+    entries = [_entry(number, rng) for number in range(len(HOSTILE))]
+    attacked = [
+        replace(entry, document=_attacked(entry.document, text, number))
+        for number, (entry, text) in enumerate(zip(entries, HOSTILE, strict=True))
+    ]
+    return report_of(attacked, 30)
 
 
 def hostile_job() -> JobReport:
     """One job with all attacks together in every field."""
-    [entry] = [_entry(0, random.Random(3))]
+    entry = _entry(0, random.Random(3))
     return JobReport(_attacked(entry.document, " ".join(HOSTILE), 0), None)
 
 

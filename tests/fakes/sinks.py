@@ -41,10 +41,10 @@ from sageaudit.output.terminal.render import render
 from sageaudit.output.text.card import Notice, to_body
 from tests.fakes.audit_flow import NAME, FakeJobs, FakeMetrics, dependencies
 from tests.fakes.audit_function import SETTINGS
-from tests.fakes.cards import document_card
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES
 from tests.fakes.lambda_events import CREATED, job_event, sqs_record
 from tests.fakes.memory_ledger import MemoryNotes
+from tests.fakes.messages import document_card
 from tests.fakes.queues import FakeQueue
 
 POLICY = Policy(family_tag="workload", tags_shown=("project",))

@@ -33,7 +33,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text import teams
 from sageaudit.workflows.redrive import LetterKind
-from tests.fakes.due import due
+from tests.fakes.entries import due
 from tests.fakes.lambda_events import counted
 from tests.fakes.quick_moto import quick_moto
 from tests.faults.calls import queue_name

@@ -22,10 +22,8 @@ from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
 from sageaudit.output.text.links import HistoryPlace
 from sageaudit.structs import replace
-from tests.fakes import documents
-from tests.fakes.alerts import alert
-from tests.fakes.cards import document_card
-from tests.fakes.documents import advised
+from tests.fakes import documents, sample_documents
+from tests.fakes.messages import alert, document_card, open_advice
 from tests.golden import fixes
 from tests.labelled import confusion, expert_comparison, simulated
 
@@ -34,16 +32,16 @@ STACK = HistoryPlace.of_table("SageAudit-HistoryTable3F9C2A71-1T6QF0XN8KZ4D", "u
 HERE = Path(__file__).parent
 _SHOWN = {
     "two-findings": documents.document,
-    "failed-hostile": documents.lost_document,
-    "perhaps-lost": documents.perhaps_lost_document,
-    "tuning-rollup": documents.rollup_document,
-    "partly-judged": documents.partly_judged_document,
-    "estimated": documents.estimated_document,
-    "idle-capacity": documents.idle_document,
-    "unauditable": documents.unauditable_document,
-    "not-judged": documents.not_judged_document,
-    "still-running": documents.running_document,
-    "set-aside": documents.set_aside_document,
+    "failed-hostile": sample_documents.lost_document,
+    "perhaps-lost": sample_documents.perhaps_lost_document,
+    "tuning-rollup": sample_documents.rollup_document,
+    "partly-judged": sample_documents.partly_judged_document,
+    "estimated": sample_documents.estimated_document,
+    "idle-capacity": sample_documents.idle_document,
+    "unauditable": sample_documents.unauditable_document,
+    "not-judged": sample_documents.not_judged_document,
+    "still-running": sample_documents.running_document,
+    "set-aside": sample_documents.set_aside_document,
 }
 _NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
 _WIDTHS = (60, 80, 120)
@@ -56,7 +54,7 @@ def _due(
     usd = Decimal(month)
     runs = more.pop("runs", 12)
     whole = Month(of, Decimal(more.pop("total", usd)), usd, runs, occasions=runs)
-    advice = advised(rule, of)
+    advice = open_advice(rule, of)
     return AlertDecision(worth=of, month=whole, saves=whole, advice=advice, **more)
 
 
@@ -77,13 +75,16 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
     return {
         "two-findings": (documents.document(), _due()),
         "young": (documents.document(), _due(total="61.20", runs=2)),
-        "failed-hostile": (documents.lost_document(), _due(failed, "43", runs=44)),
-        "perhaps-lost": (documents.perhaps_lost_document(), _due(failed, "9.5", runs=2)),
-        "tuning-rollup": (documents.rollup_document(), _due(month="3.80", runs=1)),
-        "partly-judged": (documents.partly_judged_document(), _due("download-dominates", "15")),
-        "estimated": (documents.estimated_document(), _due(month="1162.4", runs=301)),
+        "failed-hostile": (sample_documents.lost_document(), _due(failed, "43", runs=44)),
+        "perhaps-lost": (sample_documents.perhaps_lost_document(), _due(failed, "9.5", runs=2)),
+        "tuning-rollup": (sample_documents.rollup_document(), _due(month="3.80", runs=1)),
+        "partly-judged": (
+            sample_documents.partly_judged_document(),
+            _due("download-dominates", "15"),
+        ),
+        "estimated": (sample_documents.estimated_document(), _due(month="1162.4", runs=301)),
         "second-more-severe": (
-            documents.lost_document(),
+            sample_documents.lost_document(),
             replace(
                 _due(failed, "612"),
                 kind=AlertKind.WORSE,
@@ -101,10 +102,13 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
             ),
         ),
         "cost-spike": (
-            documents.dearer_document(),
+            sample_documents.dearer_document(),
             AlertDecision(AlertKind.COST_SPIKE, spike=CostSpike(Decimal(24), Decimal(182))),
         ),
-        "trial": (documents.trial_document(), _due("spot-not-used", "60", Worth.TRIAL, runs=9)),
+        "trial": (
+            sample_documents.trial_document(),
+            _due("spot-not-used", "60", Worth.TRIAL, runs=9),
+        ),
         "correction": (
             documents.document(),
             AlertDecision(

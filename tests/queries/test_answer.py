@@ -17,7 +17,7 @@ from sageaudit.queries.lists import Lists, amount, listed, place
 from sageaudit.queries.question import AMOUNTS, Question, Sort
 from sageaudit.queries.window import Window, window
 from sageaudit.structs import replace
-from tests.fakes.asked import ACCOUNTS, NOW, REGIONS, RULES, fill
+from tests.fakes.random_history import ACCOUNTS, NOW, REGIONS, RULES, fill
 
 MONTH = window("30d", None, NOW)
 ODD = Window(NOW - timedelta(days=20, hours=3), NOW - timedelta(days=2, hours=7))

@@ -24,8 +24,8 @@ from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.total import Total
 from sageaudit.queries.window import Window, window_of
 from sageaudit.structs import replace
-from tests.adapters.history.entries import ended, finding
-from tests.fakes.asked import ACCOUNTS, NOW, RULES, fill, remembered
+from tests.fakes.entries import ended, finding
+from tests.fakes.random_history import ACCOUNTS, NOW, RULES, fill, remembered
 
 TODAY = NOW.date()
 WINDOW = Window(datetime(2026, 11, 11, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC))
@@ -161,15 +161,7 @@ def weeks() -> Iterator[SqliteHistory]:
         for day, month in ((26, 10), (2, 11), (9, 11), (16, 11), (19, 11)):
             found = [finding("gpu-idle", saving_usd=Decimal(1))]
             at = datetime(2026, month, day, 9, tzinfo=UTC)
-            history.record(
-                ended(
-                    f"day-{day}",
-                    at,
-                    avoidable_usd=Decimal(1),
-                    findings=found,
-                    bill={"total_usd": Decimal(2)},
-                )
-            )
+            history.record(ended(f"day-{day}", at, findings=found, bill={"total_usd": Decimal(2)}))
         yield history
 
 

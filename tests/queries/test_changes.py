@@ -15,7 +15,7 @@ from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import named
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import Window
-from tests.adapters.history.entries import ended
+from tests.fakes.entries import ended
 
 BEGIN, WEEK = datetime(2026, 11, 9, tzinfo=UTC), timedelta(days=7)
 AMOUNTS: dict[str, tuple[tuple[int, ...], tuple[int | None, ...]]] = {

@@ -16,8 +16,8 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.routes import Route
 from sageaudit.output.text.digest import digest_card
 from sageaudit.workflows.digest import digests
-from tests.fakes.alerts import alert
-from tests.fakes.weeks import record
+from tests.fakes.entries import record_run
+from tests.fakes.messages import alert
 
 NOW = datetime(2026, 11, 23, 8, tzinfo=UTC)
 WEEK = (date(2026, 11, 16), date(2026, 11, 22))
@@ -34,14 +34,16 @@ def history() -> Iterator[SqliteHistory]:
     """A family that is advised every other day, one that took it, and a job that failed."""
     with SqliteHistory() as made:
         for day in range(0, 70, 2):
-            record(made, "ranker", ago(day), 10, 4, tags={"team": "search"})
+            record_run(
+                made, "ranker", ago(day), cost_usd=10, avoidable_usd=4, tags={"team": "search"}
+            )
         for day in (30, 33, 36):
-            record(made, "summariser", ago(day), 30, 14, owner="bo")
+            record_run(made, "summariser", ago(day), cost_usd=30, avoidable_usd=14, owner="bo")
         for day in (20, 13, 6, 2):
-            record(made, "summariser", ago(day), 16, owner="bo")
-        record(made, "crash", ago(3), 50, lost=50, owner="bo")
-        record(made, "gone", ago(1), 0, unauditable="job_not_found")
-        record(made, "today", ago(-1), 1_000, 900)
+            record_run(made, "summariser", ago(day), cost_usd=16, owner="bo")
+        record_run(made, "crash", ago(3), cost_usd=50, lost_usd=50, owner="bo")
+        record_run(made, "gone", ago(1), cost_usd=0, unauditable="job_not_found")
+        record_run(made, "today", ago(-1), cost_usd=1_000, avoidable_usd=900)
         yield made
 
 
@@ -84,7 +86,7 @@ def test_the_week_alone_is_summed(history: SqliteHistory) -> None:
 def test_what_has_no_days_before_is_compared_with_nothing() -> None:
     """The history begins in the week."""
     with SqliteHistory() as history:
-        record(history, "ranker", ago(2), 10, 4)
+        record_run(history, "ranker", ago(2), cost_usd=10, avoidable_usd=4)
         [found] = read(history)
     assert (found.before, found.changed) == (None, ())
     assert "the week before is not known" in digest_card(found).lines[0].text

@@ -14,8 +14,8 @@ from sageaudit.errors import AmbiguousName, JobNotFound
 from sageaudit.ports import History
 from sageaudit.queries.names import Wanted, find
 from sageaudit.structs import replace
-from tests.adapters.history.entries import ended, key
-from tests.fakes.asked import NOW, fill
+from tests.fakes.entries import ended, key
+from tests.fakes.random_history import NOW, fill
 
 
 @pytest.fixture

@@ -37,8 +37,8 @@ from sageaudit.domain.policy.routes import Routes
 from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused
 from sageaudit.ports import Circuit, History
 from sageaudit.structs import replace
-from tests.adapters.history.entries import entry, with_detail
 from tests.adapters.history.tables import dynamodb, new_table
+from tests.fakes.entries import entry, with_detail
 from tests.integration.test_running import BUSY, HOUR, HUNG, MINUTE, NOON, running
 from tests.integration.whole_flow import scene
 from tools.release import UNRELEASED

@@ -21,9 +21,9 @@ from sageaudit.domain.policy.routes import ChannelChoice, Service
 from sageaudit.domain.token_shapes import redact
 from sageaudit.errors import Malformed
 from sageaudit.output.text.card import REPEAT
-from tests.fakes.cards import document_card
 from tests.fakes.documents import document
 from tests.fakes.hostile import documents, whole_documents
+from tests.fakes.messages import document_card
 
 OWN = "arn:aws:sns:us-east-1:111122223333:notices"
 CHOSEN: dict[str, ChannelChoice] = {

@@ -13,9 +13,9 @@ from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.ports import AlertLedger, History, SendLedger
-from tests.adapters.history.entries import NOON
 from tests.adapters.history.old_limits import LIMITS, is_old
 from tests.adapters.history.tables import dynamodb, new_table
+from tests.fakes.entries import NOON
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemorySendLedger
 
 

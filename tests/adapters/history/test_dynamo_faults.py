@@ -21,7 +21,6 @@ from sageaudit.errors import (
     Unavailable,
 )
 from sageaudit.structs import replace
-from tests.adapters.history.entries import NOON, entry, finding, key, unsettled
 from tests.adapters.history.faults import (
     Killed,
     everything,
@@ -31,6 +30,7 @@ from tests.adapters.history.faults import (
     refusal,
     time_out,
 )
+from tests.fakes.entries import NOON, entry, finding, key, unsettled
 
 TODAY = RunQuery.of_day(NOON.date())
 

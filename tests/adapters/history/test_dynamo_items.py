@@ -8,17 +8,9 @@ from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.sums import Scope
-from tests.adapters.history.entries import (
-    ACCOUNT,
-    NOON,
-    REGION,
-    ended,
-    entry,
-    key,
-    unsettled,
-    with_detail,
-)
 from tests.adapters.history.faults import called_actions, everything
+from tests.fakes.documents import ACCOUNT, REGION
+from tests.fakes.entries import NOON, ended, entry, key, unsettled, with_detail
 
 
 def test_items_carry_what_the_stack_and_the_console_need(client: Any, table: str) -> None:

@@ -13,20 +13,11 @@ from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from tests.adapters.history.entries import (
-    ACCOUNT,
-    DETAIL,
-    NOON,
-    REGION,
-    ended,
-    finding,
-    head_of,
-    key,
-    with_detail,
-)
 from tests.adapters.history.faults import Killed, everything, kill, meanwhile
 from tests.fakes.capacity import consumed, item_bytes
-from tests.fakes.due import due as waiting
+from tests.fakes.documents import ACCOUNT, REGION
+from tests.fakes.entries import DETAIL, NOON, ended, finding, head_of, key, with_detail
+from tests.fakes.entries import due as waiting
 from tests.fakes.families import run_summary
 
 FAMILY = "training/resnet"

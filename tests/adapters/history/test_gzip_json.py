@@ -18,7 +18,7 @@ from sageaudit.adapters.files.exact_json import (
     read_gzip_json,
     read_gzip_text,
 )
-from tests.adapters.history.entries import document
+from tests.fakes.entries import document
 
 GUNZIP = shutil.which("gunzip") or ""
 _VALUES = st.recursive(

@@ -18,10 +18,11 @@ from sageaudit.domain.audit.sums import Scope, SumRow, Sums, grouped, sums_of
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from tests.adapters.history.entries import ACCOUNT, REGION, entry, finding, key
 from tests.adapters.history.faults import Killed, kill, meanwhile, once, refusal
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes import asked
+from tests.fakes import random_history
+from tests.fakes.documents import ACCOUNT, REGION
+from tests.fakes.entries import entry, finding, key
 from tests.fakes.families import run_summary
 
 NAMES = ("a", "b", "c")
@@ -198,14 +199,14 @@ def answers(history: History, heads: list[AuditSummary]) -> Iterator[Any]:
                 RunQuery.of_family(head.account, head.region, head.family),
                 RunQuery.of_account(head.account),
                 RunQuery.of_name(head.job),
-                *(RunQuery.of_rule(name) for name in asked.RULES),
+                *(RunQuery.of_rule(name) for name in random_history.RULES),
                 *([RunQuery.of_owner(head.owner)] if head.owner else []),
             )
         )
     for query in queries:
-        for before in (None, asked.NOW - timedelta(days=4)):
+        for before in (None, random_history.NOW - timedelta(days=4)):
             yield query, before, list(history.runs(query, before=before))
-    since, until = asked.NOW.date() - timedelta(days=9), asked.NOW.date()
+    since, until = random_history.NOW.date() - timedelta(days=9), random_history.NOW.date()
     for scope in Scope:
         rows = list(history.sums(scope, since, until))
         yield scope, added_of(rows)
@@ -226,8 +227,8 @@ def test_the_histories_answer_alike_whatever_a_question_reads() -> None:
     with dynamodb() as client, SqliteHistory() as sqlite:
         dynamo = DynamoHistory(client, new_table(client))
         for history in (dynamo, sqlite):
-            asked.fill(history, 36, days=10)
-        days = [asked.NOW.date() - timedelta(days=n) for n in range(11)]
+            random_history.fill(history, 36, days=10)
+        days = [random_history.NOW.date() - timedelta(days=n) for n in range(11)]
         heads = [head for day in days for head in sqlite.runs(RunQuery.of_day(day))]
         assert len(heads) == 36
         for ours, theirs in zip(answers(dynamo, heads), answers(sqlite, heads), strict=True):

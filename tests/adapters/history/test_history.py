@@ -16,7 +16,7 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from tests.adapters.history.entries import (
+from tests.fakes.entries import (
     DETAIL,
     NOON,
     document,
@@ -108,12 +108,13 @@ def test_each_delivery_is_recorded_or_not(history: History, sentence: str) -> No
 
 def test_each_version_reads_back(history: History) -> None:
     """Every figure as the same Decimal; the newest is the default; the entry is not changed."""
-    given = entry()
+    found: dict[str, Any] = {"findings": [finding(evidence={"minutes": 50})]}
+    given = entry(**found)
     history.record(given)
-    assert given == entry()
+    assert given == entry(**found)
     history.record(entry(modified_s=60, **STOPPED))
     got = stored(history, 1)
-    assert got == document(audit={"version": 1})
+    assert got == document(audit={"version": 1}, **found)
     assert isinstance(got["lost_usd"], Decimal)
     assert isinstance(got["findings"][0]["evidence"]["minutes"], int)
     assert stored(history) == document(audit={"version": 2}, **STOPPED)

@@ -23,11 +23,11 @@ from sageaudit.domain.running import RunningKind, WatchState
 from sageaudit.errors import Malformed
 from sageaudit.ports import AlertLedger, Circuit, SendLedger
 from sageaudit.structs import replace
-from tests.adapters.history.entries import NOON
 from tests.adapters.history.faults import called_actions, everything, meanwhile, refusal
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes.alerts import alert
+from tests.fakes.entries import NOON
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemorySendLedger
+from tests.fakes.messages import alert
 
 NOTICE = "JOB#arn#1|1|slack"
 LATER = NOON + timedelta(seconds=61)

@@ -14,19 +14,8 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from tests.adapters.history.entries import (
-    ACCOUNT,
-    NOON,
-    REGION,
-    ended,
-    entry,
-    finding,
-    head_of,
-    key,
-    stored,
-    unsettled,
-)
-from tests.fakes.due import due
+from tests.fakes.documents import ACCOUNT, REGION, fix
+from tests.fakes.entries import NOON, due, ended, entry, finding, head_of, key, stored, unsettled
 from tests.fakes.families import run_fields, run_summary
 
 DAY = date(2026, 11, 20)
@@ -80,8 +69,16 @@ def test_nothing_found_is_an_empty_list(history: History) -> None:
 
 def test_a_rule_lists_what_it_found_in_every_month(history: History) -> None:
     """One row for each job whose newest version has it: what was found and what to change."""
+    underused = finding(
+        "gpu-underused",
+        severity="medium",
+        summary="The GPU was busy 8 % of 50 minutes.",
+        saving_usd=Decimal("1.5"),
+        fix=[fix("ResourceConfig.InstanceType", "a", "b")],
+    )
     for months in range(6):
-        history.record(ended(f"month-{months}", NOON + months * timedelta(days=30)))
+        ended_at = NOON + months * timedelta(days=30)
+        history.record(ended(f"month-{months}", ended_at, findings=[underused]))
     rows = found(history, "gpu-underused")
     assert names(rows) == [f"month-{months}" for months in reversed(range(6))]
     assert rows[-1].key == key("month-0")

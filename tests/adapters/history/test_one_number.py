@@ -30,9 +30,9 @@ from sageaudit.output.text.money import usd
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from sageaudit.workflows.scan.run import ScanRun
-from tests.adapters.history.entries import finding
-from tests.fakes.asked import NOW, audits
+from tests.fakes.entries import finding
 from tests.fakes.memory_ledger import MemoryDecisions
+from tests.fakes.random_history import NOW, audits
 
 SINCE, UNTIL = date(2026, 11, 1), NOW.date()
 AMOUNTS = ("total_usd", "avoidable_usd", "lost_usd", "possible_usd")

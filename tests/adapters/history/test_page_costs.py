@@ -11,9 +11,10 @@ from sageaudit.queries import answer
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import window
-from tests.adapters.history.entries import ACCOUNT, REGION, ended
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.capacity import consumed, item_bytes
+from tests.fakes.documents import ACCOUNT, REGION
+from tests.fakes.entries import ended
 
 NOW = datetime(2026, 11, 20, 22, 0, tzinfo=UTC)
 PAGE = 20

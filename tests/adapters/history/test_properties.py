@@ -10,7 +10,7 @@ from sageaudit.domain.audit.record import Entry, RunQuery, Verdict
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from tests.adapters.history.entries import entry, finding, key, unsettled
+from tests.fakes.entries import entry, finding, key, unsettled
 
 RULES = ("r1", "r2")
 

@@ -11,7 +11,8 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
-from tests.adapters.history.entries import ACCOUNT, REGION, entry
+from tests.fakes.documents import ACCOUNT, REGION
+from tests.fakes.entries import entry
 from tests.fakes.families import run_summary
 
 DAY = date(2026, 11, 20)

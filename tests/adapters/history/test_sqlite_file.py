@@ -19,7 +19,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.errors import BadHistory, HistoryBusy, HistoryFileError, NoHistory
 from sageaudit.exits import Exit, exit_of
-from tests.adapters.history.entries import NOON, entry, finding, key, with_detail
+from tests.fakes.entries import NOON, entry, finding, key, with_detail
 
 
 @pytest.fixture

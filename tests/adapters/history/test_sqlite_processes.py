@@ -20,7 +20,7 @@ from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.errors import HistoryFileError
 from sageaudit.exits import Exit, exit_of
 from sageaudit.structs import replace
-from tests.adapters.history.entries import DETAIL, NOON, entry, key, with_detail
+from tests.fakes.entries import DETAIL, NOON, entry, key, with_detail
 
 SPAWNED = multiprocessing.get_context("spawn")
 JOBS = 60

@@ -13,7 +13,7 @@ import pytest
 
 from sageaudit.adapters.history.sqlite import schema
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from tests.adapters.history.entries import NOON, ended
+from tests.fakes.entries import NOON, ended
 
 INDEXES = {
     "HEAD": "sqlite_autoindex_runs_1 (run_key=?",

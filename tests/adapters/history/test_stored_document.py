@@ -9,7 +9,8 @@ from sageaudit.adapters.files.exact_json import read_gzip_json
 from sageaudit.adapters.history import record_steps
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import Verdict
-from tests.adapters.history.entries import document, entry, finding, phase
+from tests.fakes.documents import phase
+from tests.fakes.entries import document, entry, finding
 
 
 def stored(**changes: Any) -> dict[str, Any]:
@@ -26,7 +27,9 @@ def notes(document: dict[str, Any]) -> list[str]:
 def test_hundreds_of_phases_are_stored_as_they_are() -> None:
     """A spot job that was interrupted 300 times needs no trim."""
     phases = [
-        phase(name) for name in ("Downloading", "Training", "Interrupted") for _ in range(300)
+        phase(name, 3000, "0.10")
+        for name in ("Downloading", "Training", "Interrupted")
+        for _ in range(300)
     ]
     got = stored(phases=phases)
     assert len(got["phases"]) == 900
@@ -45,7 +48,7 @@ def test_too_much_evidence_is_left_out() -> None:
 @pytest.mark.parametrize("children", [120, 500])
 def test_a_tuning_job_of_many_children_is_stored(children: int) -> None:
     """Children lose their bodies first, then they are left out: each has its own audit."""
-    child = document(phases=[phase() for _ in range(30)])
+    child = document(phases=[phase("Training", 3000, "0.10") for _ in range(30)])
     got = stored(rollup=True, children=[child] * children)
 
     assert len(got["children"]) == (children if children == 120 else 0)

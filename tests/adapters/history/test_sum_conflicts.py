@@ -17,7 +17,7 @@ from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.run_writer import WAITS_S
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope
-from tests.adapters.history.entries import NOON
+from tests.fakes.entries import NOON
 
 FASTEST_S, SLOWEST_S = 0.015, 0.060
 """How long a transaction of some ten items holds them; our choice, on the slow side."""

@@ -16,9 +16,10 @@ from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.sums import MOST_RULES, RuleSums, Scope, Sums, sums_of, total
 from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
-from tests.adapters.history.entries import ACCOUNT, NOON, REGION, entry, finding, with_detail
 from tests.adapters.history.faults import everything, meanwhile, once, refusal
 from tests.fakes.capacity import consumed
+from tests.fakes.documents import ACCOUNT, REGION
+from tests.fakes.entries import NOON, entry, finding, with_detail
 from tests.fakes.families import run_summary
 
 DAY = NOON.date()

@@ -10,7 +10,8 @@ from sageaudit.domain.audit.sums import RuleSums, Scope, Sums, grouped, total
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from tests.adapters.history.entries import ACCOUNT, NOON, REGION, ended, entry, finding
+from tests.fakes.documents import ACCOUNT, REGION
+from tests.fakes.entries import NOON, ended, entry, finding
 from tests.fakes.families import run_summary
 
 DAY = NOON.date()

@@ -17,8 +17,8 @@ from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import BadHistory
 from sageaudit.ports import History
-from tests.adapters.history.entries import NOON, key, unsettled
 from tests.adapters.history.tables import new_table
+from tests.fakes.entries import NOON, key, unsettled
 
 
 @dataclass

@@ -18,8 +18,9 @@ from sageaudit.domain.advice.advice import (
 from sageaudit.domain.audit.finding_document import Advised
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
-from tests.fakes.advised import Story, head, rows
 from tests.fakes.families import run_summary
+from tests.fakes.markdown_tables import rows
+from tests.fakes.story_lines import Story, head
 
 PAGE = (Path(__file__).parents[3] / "docs" / "advice.md").read_text("utf-8")
 ROWS = rows(PAGE, "The states as a table")

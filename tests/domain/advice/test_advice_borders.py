@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.fakes.advised import Story
+from tests.fakes.story_lines import Story
 
 BEFORE = "03-01..03-03 cost $24 $16"
 

@@ -10,8 +10,8 @@ from sageaudit.domain.advice.totals import Month, month_of, severity_of
 from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.structs import replace
-from tests.fakes.advised import Story
-from tests.fakes.alerts import NINE
+from tests.fakes.messages import NINE
+from tests.fakes.story_lines import Story
 
 DAY, HOUR, SECOND = timedelta(days=1), timedelta(hours=1), timedelta(seconds=1)
 

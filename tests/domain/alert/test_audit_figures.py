@@ -16,22 +16,19 @@ from sageaudit.domain.alert.audit_figures import (
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind
-from tests.fakes.documents import (
+from tests.fakes.documents import document, finding, job
+from tests.fakes.sample_documents import (
+    EXEMPT,
     TUNING_ARN,
-    document,
-    finding,
     idle_document,
-    job,
     not_judged_document,
     perhaps_lost_document,
     rollup_document,
     trial,
-    type_finding,
     unauditable_document,
 )
 
 parse = MessageAudit.parse
-EXEMPT = {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}
 
 
 @pytest.mark.parametrize(
@@ -126,7 +123,7 @@ def test_biggest_saving_first() -> None:
         findings=[
             finding(rule="c", saving_usd=None),
             finding(rule="a", saving_usd=Decimal(1)),
-            type_finding(rule="b", saving_usd=Decimal(3)),
+            finding("b", saving_usd=Decimal(3)),
         ]
     )
     assert [one["rule"] for one in parse(audit).counted] == ["b", "a", "c"]
@@ -135,4 +132,4 @@ def test_biggest_saving_first() -> None:
 def test_severity_is_the_worst() -> None:
     """A message is as severe as its worst finding, whichever leads."""
     assert worst(parse(document()).counted) == "high"
-    assert worst(counted_findings([type_finding()])) == "medium"
+    assert worst(counted_findings([finding("gpu-underused")])) == "medium"

@@ -1,12 +1,17 @@
 """docs/message-rule.md: each row of its table is played, and what was sent is compared."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from sageaudit.domain.alert.alert import News
-from tests.fakes.advised import Story, rows
+from sageaudit.domain.policy.policy import Policy
+from tests.fakes.markdown_tables import rows
+from tests.fakes.story_lines import Story
 
+POLICY = Policy(floor_usd=Decimal(10), trial_floor_usd=Decimal(20))
+"""The floors that the page names."""
 PAGE = Path(__file__).parents[3] / "docs" / "message-rule.md"
 ROWS = [(runs, sent) for runs, sent, _ in rows(PAGE.read_text("utf-8"), "The rule as a table")]
 
@@ -14,7 +19,7 @@ ROWS = [(runs, sent) for runs, sent, _ in rows(PAGE.read_text("utf-8"), "The rul
 @pytest.mark.parametrize(("runs", "sent"), ROWS)
 def test_a_row_of_the_page_is_what_is_sent(runs: str, sent: str) -> None:
     """The kind and the day of each message, and nothing else."""
-    assert (", ".join(Story(runs).sent) or "none") == sent
+    assert (", ".join(Story(runs, POLICY).sent) or "none") == sent
 
 
 def test_the_page_has_rows_of_each_kind() -> None:

@@ -9,9 +9,9 @@ from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
 from sageaudit.domain.alert.rule import NOTHING_FOUND, decide, why_no_alert
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
-from tests.fakes.advised import YEAR_BACK, Story
-from tests.fakes.alerts import NINE, alert
 from tests.fakes.documents import bill, document
+from tests.fakes.messages import NINE, alert
+from tests.fakes.story_lines import YEAR_BACK, Story
 
 WASTED = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
 
@@ -69,4 +69,5 @@ def test_a_correction_is_due_if_an_exemption_leaves_a_dollar_unexplained(
 )
 def test_the_last_message_of_a_story_at_a_border(runs: str, sent: str) -> None:
     """Each pair differs by the least that makes another message."""
-    assert Story(runs).sent[-1] == sent
+    policy = Policy(floor_usd=Decimal(10), dearer_floor_usd=Decimal(20))
+    assert Story(runs, policy).sent[-1] == sent

@@ -16,7 +16,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.workflows.audit.judge import Child, audit_job, audit_roll_up
-from tests.fakes.documents import finding, type_finding
+from tests.fakes.documents import finding
 from tests.fakes.jobs import ACCOUNT, REGION, START, job, market, usage
 
 RULES = Ruleset(catalogue.load(), "test")
@@ -96,7 +96,7 @@ def test_a_job_that_could_not_be_audited_is_no_sum(kind: JobKind) -> None:
     assert (written["bill"]["total_usd"], written["job"]["purchase"]) == (None, None)
 
 
-@pytest.mark.parametrize("written", [finding(), type_finding()])
+@pytest.mark.parametrize("written", [finding(), finding("gpu-underused")])
 def test_a_standing_finding_is_read_back_as_it_was_written(written: Any) -> None:
     """Roll-ups build on the findings of their children's documents."""
     assert stands(written)

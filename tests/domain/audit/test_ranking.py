@@ -12,10 +12,9 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.ranking import RankedName, Ranking, family_fix, ranking
-from sageaudit.domain.audit.record import Entry
-from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, added, total
-from tests.fakes.documents import document, finding, job
+from tests.fakes.documents import document, finding
+from tests.fakes.entries import entry_of
 
 DAY = date(2026, 11, 10)
 NOON = datetime(2026, 11, 10, 12, tzinfo=UTC)
@@ -104,22 +103,18 @@ def test_every_list_adds_up_to_the_total(rows: list[SumRow]) -> None:
 
 
 def audited(name: str, hours: int, *findings: FindingDocument, **totals: Any) -> AuditDocument:
-    """An audit of a run."""
-    ended_at = (NOON + timedelta(hours=hours)).isoformat()
-    arn = f"arn:aws:sagemaker:eu-west-1:111122223333:training-job/{name}"
-    return document(
-        job=job(name=name, arn=arn, ended_at=ended_at), findings=list(findings), **totals
-    )
+    """An audit of a run that ended `hours` hours after NOON."""
+    run = {"name": name, "created_at": NOON, "ended_at": NOON + timedelta(hours=hours)}
+    return document(job=run, findings=list(findings), **totals)
 
 
 def fix_of(*documents: AuditDocument) -> Any:
     """The family's fix, of a history with these audits."""
     history = SqliteHistory()
-    keys = []
-    for one in documents:
-        keys.append(JobKey(str(one["job"]["arn"]), NOON))
-        history.record(Entry(keys[-1], NOON, one, 1, None))
-    heads = [head for key in keys if (head := history.head(key))]
+    entries = [entry_of(audit) for audit in documents]
+    for entry in entries:
+        history.record(entry)
+    heads = [head for entry in entries if (head := history.head(entry.key))]
     newest_first = sorted(heads, key=lambda head: head.ended_at, reverse=True)
     return family_fix(added([head.sums for head in heads]), newest_first, history.audit)
 

@@ -3,7 +3,7 @@ from typing import Any, cast
 
 import pytest
 
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument, SliceDocument
 from sageaudit.domain.audit.document import document as document_of
 from sageaudit.domain.audit.rollup import job_of_children, roll_up
 from sageaudit.domain.audit.trials import TrialSavings
@@ -14,17 +14,16 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.finding import saving
-from tests.fakes.documents import (
-    GUESSED,
-    TUNING_ARN,
-    document,
-    finding,
-    slices,
-    trial,
-    type_finding,
-)
+from tests.fakes.documents import document, finding
+from tests.fakes.sample_documents import GUESSED, TUNING_ARN, trial
 
 NOTHING_OWN = TrialSavings(())
+
+
+def slices(**usd: str) -> list[SliceDocument]:
+    """A waterfall: the avoidable part of a rule, by its name with underscores, and the rest."""
+    rules = {name: f"avoidable: {name.replace('_', '-')}" for name in usd if name != "rest"}
+    return [{"slice": rules.get(name, name), "usd": Decimal(part)} for name, part in usd.items()]
 
 
 def up(
@@ -95,7 +94,7 @@ NOTHING_COUNTED: dict[str, Any] = {"saving_usd": Decimal(0)}
         ([trial(1, "900", "500")], FIXED, "medium"),
         # unknown dollars are low, advice without dollars is information, a trial is low at most
         *(
-            ([document(findings=[type_finding(**changes)])], PLAIN, severity)
+            ([document(findings=[finding("gpu-underused", **changes)])], PLAIN, severity)
             for changes, severity in (
                 (UNKNOWN | {"severity": "high"}, "low"),
                 (UNKNOWN | {"severity": "info"}, "info"),
@@ -235,7 +234,7 @@ def test_many_reasons_are_a_handful_of_sentences() -> None:
 def test_findings_without_dollars_of_their_own_are_not_merged() -> None:
     """Exempt, superseded and subsumed ones stay with their child."""
     quiet = [
-        type_finding(superseded_by="x"),
+        finding("gpu-underused", superseded_by="x"),
         finding(subsumed_by="y"),
         finding(rule="z", exempt={"by": "ana", "until": None, "reason": "ok"}),
     ]

@@ -12,7 +12,8 @@ from sageaudit.domain.audit.bill_document import (
     qualifier_of_sum,
 )
 from sageaudit.domain.bill.bill import UPPER_BOUND
-from tests.fakes.documents import GUESSED, bill
+from tests.fakes.documents import bill
+from tests.fakes.sample_documents import GUESSED
 
 STORAGE = "storage: no ML storage price for us-east-1 (Training)"
 BOUND: dict[str, Any] = {"basis": "upper_bound", "missing": [UPPER_BOUND]}
@@ -36,7 +37,7 @@ BOUND: dict[str, Any] = {"basis": "upper_bound", "missing": [UPPER_BOUND]}
 )
 def test_a_bill_has_a_word(changes: dict[str, Any], word: str) -> None:
     """By what is missing from it, and whether that would add to it or take from it."""
-    made: BillDocument = bill(**changes)  # type: ignore[assignment]
+    made: BillDocument = bill(**changes)
     assert qualifier_of_bill(made).value == word
 
 

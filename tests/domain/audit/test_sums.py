@@ -22,7 +22,7 @@ from sageaudit.domain.audit.sums import (
 )
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.finding import Bucket
-from tests.adapters.history.entries import document, finding
+from tests.fakes.entries import document, finding
 
 pytestmark = pytest.mark.money
 
@@ -66,6 +66,7 @@ def test_what_is_taken_out_leaves_nothing_behind(one: Sums, other: Sums) -> None
 def test_an_audit_adds_itself_once() -> None:
     """Its dollars, and each rule's share of them."""
     given = document(
+        bill={"total_usd": Decimal("4.545")},
         avoidable_usd=Decimal("2.25"),
         lost_usd=Decimal(0),
         lost_up_to_usd=Decimal("4.545"),
@@ -141,7 +142,7 @@ def test_a_sum_of_what_is_not_known_is_not_0() -> None:
     unknown = sums_of(document(bill={"total_usd": None}, avoidable_usd=None, lost_usd=None))
     assert (unknown.known_total_usd, unknown.known_avoidable_usd) == (None, None)
     assert (unknown + unknown).known_lost_usd is None
-    both = unknown + sums_of(document())
+    both = unknown + sums_of(document(findings=[finding(saving_usd=Decimal("1.5"))]))
     assert (both.known_avoidable_usd, both.avoidable_unknown) == (Decimal("1.5"), 1)
     rule = (unknown + unknown).rules["gpu-underused"]
     assert (rule.known_usd(Bucket.AVOIDABLE), rule.most_usd(Bucket.AVOIDABLE)) == (None, None)
@@ -157,7 +158,10 @@ def test_a_sum_of_what_is_not_known_is_not_0() -> None:
         ({"bill": {"missing": ["no storage price"]}}, {"incomplete": 1}),
         ({"bill": {"missing": [UPPER_BOUND], "basis": "upper_bound"}}, {"upper_bounds": 1}),
         ({"bill": {"missing": ["a guess"], "estimated": ["a guess"]}}, {"estimated": 1}),
-        ({"unauditable": "gone", "bill": {"total_usd": None}}, {"unauditable": 1}),
+        (
+            {"unauditable": "gone", "bill": {"total_usd": None}, "possible_usd": Decimal(0)},
+            {"unauditable": 1},
+        ),
         (
             {"idle_capacity": {"idle": 3, "list_usd": None, "counted_usd": None}},
             {"idle_unknown": 1},

@@ -16,7 +16,7 @@ from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.html.markup import join
 from sageaudit.output.text.money import usd as dollars
-from tests.fakes import documents, jobs, reports
+from tests.fakes import documents, jobs, reports, sample_documents
 from tests.fakes.hostile import documents as hostile_documents
 from tests.fakes.hostile import whole_documents
 
@@ -226,7 +226,7 @@ def test_every_job_has_a_row_and_the_dearest_a_section(account: AccountReport) -
 
 def test_a_job_that_could_not_be_audited_says_why() -> None:
     """And shows no figures."""
-    document = documents.unauditable_document()
+    document = sample_documents.unauditable_document()
     shown = words(job_body(JobReport(document, None)))
     assert "Could not be audited: SageMaker knows no such training job" in shown
     assert "$" not in shown
@@ -245,7 +245,7 @@ def test_a_repeated_download_has_its_reason_and_no_dollars() -> None:
 
 def test_findings_are_laid_out_with_what_is_set_aside() -> None:
     """Ways beyond the first are folded away; repeated advice is only named."""
-    body = job_body(JobReport(documents.set_aside_document(), None))
+    body = job_body(JobReport(sample_documents.set_aside_document(), None))
     shown = words(body)
     assert "2 other ways" in shown
     assert "Exempt by policy until 2026-12-31: benchmark" in shown

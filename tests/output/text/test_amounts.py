@@ -7,7 +7,8 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.output.text.amounts import of_document, of_sums
 from sageaudit.output.text.headline import account_headline
-from tests.fakes.documents import GUESSED, document, estimated_document, perhaps_lost_document
+from tests.fakes.documents import document
+from tests.fakes.sample_documents import GUESSED, estimated_document, perhaps_lost_document
 
 USD = Decimal("6.06")
 

@@ -18,24 +18,19 @@ from sageaudit.output.text import plain, slack, teams
 from sageaudit.output.text.card import ROWS, WIDTH, CardLine, Check, MessageCard, Notice, read_body
 from sageaudit.output.text.links import HistoryPlace
 from sageaudit.structs import replace
-from tests.fakes.cards import document_card
 from tests.fakes.deliver_function import PAYLOADS, notice_body
-from tests.fakes.documents import (
-    advised,
+from tests.fakes.documents import document, finding, fix, job
+from tests.fakes.hostile import documents, whole_documents
+from tests.fakes.lambda_events import PK
+from tests.fakes.messages import document_card, open_advice
+from tests.fakes.sample_documents import (
     dearer_document,
-    document,
     estimated_document,
-    finding,
-    fix,
-    job,
     lost_document,
     perhaps_lost_document,
     rollup_document,
     trial_document,
-    type_finding,
 )
-from tests.fakes.hostile import documents, whole_documents
-from tests.fakes.lambda_events import PK
 from tests.golden.regenerate import messages
 
 DEAR = AlertDecision(AlertKind.COST_SPIKE, spike=CostSpike(Decimal(24), Decimal(182)))
@@ -70,7 +65,7 @@ def test_a_card_is_read_on_a_phone_without_scrolling(name: str) -> None:
 @given(documents())
 def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
     """Also with texts that attack, and where a row more is that of a word of 1,000 letters."""
-    notify = replace(due(), advice=advised())
+    notify = replace(due(), advice=open_advice())
     assert len(plain.message(document_card(audit, notify))["message"].strip().split("\n")) <= ROWS
     card = document_card(audit, notify)
     assert card.more[-1].text == "sageaudit advice snooze abcdefgh"
@@ -289,7 +284,7 @@ def test_the_line_to_paste_stands_alone(parameter: str, new: Any, line: str) -> 
 
 def test_the_advice_to_snooze_is_the_one_that_is_shown() -> None:
     """Though another finding of this run has more dollars."""
-    notify = replace(due(), advice=advised("download-dominates"))
+    notify = replace(due(), advice=open_advice("download-dominates"))
     card = document_card(document(), notify)
     assert card.rule == "download-dominates"
     assert card.title.endswith("set InputMode to FastFile")
@@ -297,8 +292,10 @@ def test_the_advice_to_snooze_is_the_one_that_is_shown() -> None:
 
 def test_where_there_is_no_room_the_least_important_goes_first() -> None:
     """What is not counted, then the command that shows all; the rest is cut, the caveat is not."""
-    long = document(findings=[type_finding(summary="It idled " * 60, caution="Try. " * 9)])
-    card = document_card(long, replace(due(), advice=advised()))
+    long = document(
+        findings=[finding("gpu-underused", summary="It idled " * 60, caution="Try. " * 9)]
+    )
+    card = document_card(long, replace(due(), advice=open_advice()))
     assert [line.label for line in card.lines] == ["Why", "Do this", "", "Caveat"]
     assert card.lines[0].text.endswith(" …")
     assert [line.label for line in card.more] == ["Snooze 30 days"]
@@ -337,7 +334,9 @@ def test_where_there_is_no_room_the_least_important_goes_first() -> None:
 )
 def test_that_the_run_takes_longer_is_the_caveat_of_a_card(caution: str, says: str) -> None:
     """It would stop a reader; else the first sentence of the caution."""
-    assert labelled(document(findings=[type_finding(caution=caution)]), "Caveat") == says
+    assert (
+        labelled(document(findings=[finding("gpu-underused", caution=caution)]), "Caveat") == says
+    )
 
 
 @pytest.mark.parametrize(
@@ -350,7 +349,7 @@ def test_that_the_run_takes_longer_is_the_caveat_of_a_card(caution: str, says: s
             id="what was not judged",
         ),
         pytest.param(
-            {"audit": {**document()["audit"], "settled": False}},
+            {"audit": {"settled": False}},
             "what came late, it is judged again; spot-not-used about $0.90",
             id="what came late",
         ),
@@ -358,7 +357,10 @@ def test_that_the_run_takes_longer_is_the_caveat_of_a_card(caution: str, says: s
 )
 def test_what_no_sum_has_is_said(changes: Any, says: str) -> None:
     """In two clauses."""
-    findings = [type_finding(summary="It idled.", caution=None), document()["findings"][2]]
+    findings = [
+        finding("gpu-underused", summary="It idled.", caution=None),
+        document()["findings"][2],
+    ]
     findings.insert(1, finding(fix=[], saving_usd=Decimal("0.3")))
     assert labelled(document(findings=findings, **changes), "Not counted") == says
 
@@ -383,7 +385,7 @@ def test_the_commands_of_a_card_name_the_stacks_table_and_its_region() -> None:
     """So that they work where they are pasted, also with a job's name that a shell would read."""
     place = HistoryPlace.of_table("SageAudit-History", "eu-west-1")
     audit = document(job=job(name="a;b"), findings=[])
-    card = document_card(audit, replace(due(), advice=advised()), place)
+    card = document_card(audit, replace(due(), advice=open_advice()), place)
     where = "--table SageAudit-History --table-region eu-west-1"
     assert [line.text for line in card.more] == [
         f"sageaudit show 'a;b' {where}",

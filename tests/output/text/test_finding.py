@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from sageaudit.output.text.finding import findings_of, fix_text, parts_of
-from tests.fakes.documents import document, finding, type_finding
+from tests.fakes.documents import document, finding
 
 WAY = [{"parameter": "A.B", "old": 2, "new": 1}]
 
@@ -114,12 +114,14 @@ def test_a_finding_says_its_dollars_and_what_its_fix_saves(
 
 def test_the_parts_of_a_finding() -> None:
     """Each way with its title, the caveat, and the facts of its evidence."""
-    parts = parts_of(type_finding(alternatives=[WAY], saving_range_usd=None))
+    parts = parts_of(finding("gpu-underused", alternatives=[WAY], saving_range_usd=None))
     assert [title for title, _ in parts.ways] == [
         "Fix, saves $1.53 per run with the other fixes applied; alone $1.73:",
         "Or, dollars unknown:",
     ]
-    priced = parts_of(type_finding(alternatives=[WAY, WAY], alternatives_usd=[Decimal("1.4")]))
+    priced = parts_of(
+        finding("gpu-underused", alternatives=[WAY, WAY], alternatives_usd=[Decimal("1.4")])
+    )
     assert [title for title, _ in priced.ways][1:] == [
         "Or, saves $1.40 per run:",
         "Or, dollars unknown:",

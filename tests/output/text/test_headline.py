@@ -8,7 +8,8 @@ from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.output.text.headline import headline, judged_words, part_of_judged
 from sageaudit.output.text.money import Figure
-from tests.fakes.documents import document, estimated_document, perhaps_lost_document
+from tests.fakes.documents import document
+from tests.fakes.sample_documents import estimated_document, perhaps_lost_document
 
 ZERO = Decimal(0)
 NONE: dict[str, Any] = {"avoidable_usd": ZERO}
@@ -21,8 +22,7 @@ RUNNING: dict[str, Any] = {
 
 def billed(*missing: str, **changes: Any) -> dict[str, Any]:
     """Another bill, in which this is missing."""
-    bill = {**document()["bill"], "complete": not missing, "missing": [*missing]}
-    return {"bill": {**bill, **changes}}
+    return {"bill": {"missing": [*missing], **changes}}
 
 
 @pytest.mark.parametrize(

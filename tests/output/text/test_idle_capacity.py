@@ -5,7 +5,8 @@ import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text.amounts import idle_sentence
-from tests.fakes.documents import document, idle_document, type_finding
+from tests.fakes.documents import document, finding
+from tests.fakes.sample_documents import idle_document
 
 
 def sentence(bill: dict[str, Any] | None = None, **figure: Any) -> str | None:
@@ -107,7 +108,7 @@ def test_little_or_healthy_idleness_is_not_shown(figure: dict[str, Any], *, wort
 
 def test_where_a_change_saves_dollars_it_is_not_called_uncertain() -> None:
     """What is counted above is not all idle time."""
-    whole = cast("AuditDocument", {**idle_document(), "findings": [type_finding()]})
+    whole = cast("AuditDocument", {**idle_document(), "findings": [finding("gpu-underused")]})
     assert "None of it is counted above" in (idle_sentence(whole) or "")
 
 

@@ -6,7 +6,8 @@ import pytest
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.output.text.notes import money_notes, pool_note, price_note, unchecked
-from tests.fakes.documents import GUESSED, document, estimated_document, line
+from tests.fakes.documents import document, line
+from tests.fakes.sample_documents import GUESSED, estimated_document
 
 STORAGE = "storage: no ML storage price for eu-west-3 (Training)"
 BOUND = "spot run without billable seconds: the bill is an upper bound"
@@ -22,7 +23,7 @@ OWN_NOTE = "your own prices, as set in policy.toml"
 
 def billed(**changes: Any) -> AuditDocument:
     """An audit with parts of its bill changed."""
-    return document(bill={**document()["bill"], **changes})
+    return document(bill=changes)
 
 
 @pytest.mark.parametrize(
@@ -68,15 +69,15 @@ def test_what_is_missing_comes_before_what_a_channel_may_cut() -> None:
         GUESSED,
         "spot saved about $2.00 compared with on demand",
     ]
-    bound = billed(basis="upper_bound", complete=False, missing=[UPPER_BOUND])
-    head = {**document()["audit"], "settled": False}
-    assert money_notes({**bound, "audit": head})[1:] == [BOUND, PROVISIONAL]  # type: ignore[typeddict-item]
+    bound = {"basis": "upper_bound", "missing": [UPPER_BOUND]}
+    provisional = document(bill=bound, audit={"settled": False})
+    assert money_notes(provisional)[1:] == [BOUND, PROVISIONAL]
 
 
 def pooled(runs: int, avoidable_usd: str | None) -> dict[str, Any]:
     """The head of an audit that was judged with earlier runs of its family."""
     usd = None if avoidable_usd is None else Decimal(avoidable_usd)
-    return {"audit": {**document()["audit"], "pool": {"runs": runs, "avoidable_usd": usd}}}
+    return {"audit": {"pool": {"runs": runs, "avoidable_usd": usd}}}
 
 
 def test_a_short_run_says_with_which_it_was_judged_and_what_they_all_count() -> None:

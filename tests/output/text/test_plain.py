@@ -14,10 +14,10 @@ from sageaudit.domain.audit.finding_document import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text.card import attributes_of
 from sageaudit.output.text.plain import message
-from tests.fakes.alerts import alert
-from tests.fakes.cards import document_card
-from tests.fakes.documents import document, finding, fix, job, lost_document
+from tests.fakes.documents import document, finding, fix, job
 from tests.fakes.hostile import documents, whole_documents
+from tests.fakes.messages import alert, document_card
+from tests.fakes.sample_documents import lost_document
 
 
 def test_subject() -> None:
@@ -29,7 +29,7 @@ def test_subject() -> None:
 def test_a_long_subject_loses_what_to_do() -> None:
     """And a longer one its middle."""
     step = "A" * 60
-    audit = document(findings=[finding(fix=[fix("A" * 60, 1, None)])])
+    audit = document(findings=[finding(saving_usd=Decimal("2.04"), fix=[fix("A" * 60, 1, None)])])
     assert step not in message(document_card(audit))["subject"]
     figures = AlertFigures(Severity.HIGH, Decimal(10**12), Decimal(10**12), Decimal(10**12))
     last = alert(figures)

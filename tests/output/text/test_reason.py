@@ -18,15 +18,10 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, reason, slack
 from sageaudit.output.text.reason import since_last_alert, what_changed
 from sageaudit.structs import replace
-from tests.fakes.alerts import alert
-from tests.fakes.cards import document_card
-from tests.fakes.documents import (
-    document,
-    finding,
-    not_judged_document,
-    type_finding,
-)
+from tests.fakes.documents import document, finding
 from tests.fakes.hostile import documents, dollars, whole_documents
+from tests.fakes.messages import alert, document_card
+from tests.fakes.sample_documents import not_judged_document
 from tests.output.text.test_slack import assert_within_limits
 
 parse = MessageAudit.parse
@@ -139,13 +134,13 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
     [
         (document(), document(), ()),
         (
-            document(bill={**document()["bill"], "total_usd": Decimal(9)}),
+            document(bill={"total_usd": Decimal(9)}),
             document(),
             ("the run's cost is $4.55, was $9.00",),
         ),
         (
             document(findings=[finding()]),
-            document(findings=[type_finding()]),
+            document(findings=[finding("gpu-underused")]),
             ("gpu-underused ($1.53) is found now", "download-dominates ($0.51) is no longer found"),
         ),
         (
@@ -155,7 +150,7 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
         ),
         (
             document(),
-            document(audit={**document()["audit"], "ruleset": "2", "policy": "2"}),
+            document(audit={"ruleset": "2", "policy": "2"}),
             ("the rules changed", "the policy changed"),
         ),
     ],

@@ -9,9 +9,10 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
 from sageaudit.output.text.slack import check, message
 from sageaudit.output.text.untrusted import units
-from tests.fakes.cards import decided, document_card
-from tests.fakes.documents import advised, document, job, lost_document
+from tests.fakes.documents import document, job
 from tests.fakes.hostile import documents, whole_documents
+from tests.fakes.messages import decided, document_card, open_advice
+from tests.fakes.sample_documents import lost_document
 
 LINK = re.compile(
     r"<https://[a-z0-9-]+\.console\.aws\.amazon\.com/[^<>|\s]*\|(?:Job|Metrics|Logs)>"
@@ -34,7 +35,7 @@ def assert_within_limits(payload: dict[str, Any]) -> None:
 
 def test_the_news_is_in_headline_and_notification_then_comes_the_rest() -> None:
     """The card in three sections: the news, why and what to do, whose it is and how to go on."""
-    payload = message(document_card(document(), decided(advice=advised())))
+    payload = message(document_card(document(), decided(advice=open_advice())))
     news = "train-bert wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge"
     assert payload["text"] == news
     headline, card, foot = texts(payload)

@@ -11,9 +11,10 @@ from sageaudit.errors import Malformed
 from sageaudit.output.text.card import CardLine, MessageCard
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.teams import MOST_BYTES, as_repeat, check, message, shown
-from tests.fakes.cards import decided, document_card
-from tests.fakes.documents import advised, document, lost_document
+from tests.fakes.documents import document
 from tests.fakes.hostile import documents, whole_documents
+from tests.fakes.messages import decided, document_card, open_advice
+from tests.fakes.sample_documents import lost_document
 
 RUN_KEYS = {"type", "text", "weight", "size", "fontType"}
 
@@ -29,7 +30,7 @@ def content(payload: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_news_comes_first_then_what_to_do_and_the_links_are_buttons() -> None:
     """The lines of a mail, with the links of Slack."""
-    payload = message(document_card(document(), decided(advice=advised())))
+    payload = message(document_card(document(), decided(advice=open_advice())))
     assert list(shown(payload)) == [
         "train-bert wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge",
         "Why: The GPU averaged 11% over 2 h 20 min; p95 was 24%.",

@@ -20,7 +20,7 @@ from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller
 from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.audit_flow import FakeJobs, dependencies
 from tests.fakes.calls import Watched
-from tests.fakes.due import due
+from tests.fakes.entries import due
 from tests.fakes.jobs import START, flat, training_answer
 from tests.fakes.lambda_events import ended
 

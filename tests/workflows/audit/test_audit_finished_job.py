@@ -10,16 +10,9 @@ import pytest
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled, Unavailable
-from sageaudit.workflows.audit.attempt import (
-    Audited,
-    Caller,
-    Dropped,
-    Later,
-    Outcome,
-    Wait,
-)
+from sageaudit.workflows.audit.attempt import Audited, Caller, Dropped, Later, Outcome, Wait
 from tests.fakes.audit_flow import END, KEY, NAME, AuditFlow, FakeMetrics
-from tests.fakes.due import due
+from tests.fakes.entries import due
 from tests.fakes.jobs import training_answer, transition
 
 FIVE, TWENTY = END + timedelta(minutes=5), END + timedelta(minutes=20, seconds=10)

@@ -15,7 +15,7 @@ from sageaudit.output.text.card import MessageCard
 from sageaudit.structs import replace
 from sageaudit.workflows.digest import DigestDependencies, Digested, digests, send_digest
 from sageaudit.workflows.report import ReportSource
-from tests.fakes.weeks import record
+from tests.fakes.entries import record_run
 
 ON = Policy()
 NOW = datetime(2026, 11, 23, 8, tzinfo=UTC)
@@ -55,7 +55,14 @@ def history() -> Iterator[SqliteHistory]:
     """A family with an open advice of six weeks."""
     with SqliteHistory() as made:
         for day in range(1, 40, 2):
-            record(made, "ranker", NOW - timedelta(days=day), 10, 4, tags={"team": "search"})
+            record_run(
+                made,
+                "ranker",
+                NOW - timedelta(days=day),
+                cost_usd=10,
+                avoidable_usd=4,
+                tags={"team": "search"},
+            )
         yield made
 
 

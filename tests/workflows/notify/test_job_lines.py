@@ -14,8 +14,9 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
 from sageaudit.structs import replace
 from tests.fakes.calls import NOON, die
-from tests.fakes.documents import document, job, rollup_document, unauditable_document
+from tests.fakes.documents import document, job
 from tests.fakes.family import FamilyStory, is_quiet, run_document
+from tests.fakes.sample_documents import rollup_document, unauditable_document
 from tests.fakes.stream import Stream
 from tests.workflows.notify.test_outbox import each_step
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from tests.fakes.advised import rows
 from tests.fakes.family import MORNING, FamilyStory, is_quiet, is_sent, run_document
+from tests.fakes.markdown_tables import rows
 
 PAGE = Path(__file__).parents[3] / "docs" / "message-rule.md"
 ROWS = rows(PAGE.read_text(encoding="utf-8"), "Corrections as a table")

@@ -24,17 +24,15 @@ from sageaudit.output.text.money import usd
 from sageaudit.structs import replace
 from sageaudit.workflows.notify import NotifyDependencies, notify
 from tests.fakes.calls import NOON
-from tests.fakes.documents import (
-    document,
-    job,
+from tests.fakes.documents import document, finding, job
+from tests.fakes.family import FamilyStory, WrittenAudit, is_first, is_quiet, is_sent, run_document
+from tests.fakes.lambda_events import PK
+from tests.fakes.sample_documents import (
     lost_document,
     perhaps_lost_document,
     rollup_document,
-    type_finding,
     unauditable_document,
 )
-from tests.fakes.family import FamilyStory, WrittenAudit, is_first, is_quiet, is_sent, run_document
-from tests.fakes.lambda_events import PK
 
 OTHER = PK.replace("0412", "0413")
 FAMILY = "111122223333/us-east-1/train-bert"
@@ -111,7 +109,7 @@ def test_what_can_never_be_worth_a_message_asks_nobody(
         assert story.decided(audit, NOON) == no_alert(reason)
 
 
-OWN = type_finding(rule="trials-fail", id="SA901", saving_usd=Decimal("0.50"))
+OWN = finding("trials-fail", id="SA901", saving_usd=Decimal("0.50"))
 ROLLUP = rollup_document()
 WITH_OWN: Any = {**ROLLUP, "own_rules": ["trials-fail"], "findings": [*ROLLUP["findings"], OWN]}
 
@@ -234,7 +232,7 @@ def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     later = NOON + timedelta(days=10)
     quiet = story.audited(named("train-bert-0413", ended_at=later), later)
     assert quiet == no_alert("the family's 1.01 of 30 days are under the floor of 2.00")
-    much = type_finding(rule="gpu-idle", saving_usd=Decimal(40), fix=[])
+    much = finding("gpu-idle", saving_usd=Decimal(40), fix=[])
     whole = named("train-bert-0414", ended_at=later, findings=[*ONE["findings"], much])
     whole["avoidable_usd"] = Decimal("42.04")
     told = story.audited(whole, later)
@@ -357,7 +355,7 @@ def test_a_correction_says_why_the_figure_changed(
 ) -> None:
     """By the version of the last message; where that cannot be read, it is sent without."""
     cheaper = document(
-        findings=[type_finding(saving_usd=Decimal("0.53"))], avoidable_usd=Decimal(1)
+        findings=[finding("gpu-underused", saving_usd=Decimal("0.53"))], avoidable_usd=Decimal(1)
     )
     story.audited(ONE, NOON)
     with patch.object(story.history, "audit", return_value=first):

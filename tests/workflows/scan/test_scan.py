@@ -23,7 +23,7 @@ from sageaudit.structs import replace
 from sageaudit.workflows.scan.accounts import lanes_of
 from sageaudit.workflows.scan.lanes import AHEAD, Outcome, Result, scan
 from tests.fakes.audit_flow import FakeJobs, dependencies
-from tests.fakes.due import due
+from tests.fakes.entries import due
 from tests.fakes.jobs import ACCOUNT, REGION, START, training_answer
 from tests.fakes.virtual_time import VirtualTime
 

@@ -12,10 +12,26 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
-from tests.adapters.history.entries import entry, finding, key, unsettled
+from tests.fakes.documents import fix
+from tests.fakes.entries import entry, finding, key, unsettled
 
+UNDERUSED = finding(
+    summary="The GPU was busy 8 % of 50 minutes.",
+    saving_usd=Decimal("1.500000"),
+    saving_alone_usd=None,
+    fix=[fix("ResourceConfig.InstanceType", "a", "b")],
+)
 HEAD = replace(
-    head_of(unsettled(due_at="2026-11-20T13:00:00Z", lost_usd=None), 3, "d"),
+    head_of(
+        unsettled(
+            due_at="2026-11-20T13:00:00Z",
+            bill={"total_usd": Decimal("4.545000")},
+            findings=[UNDERUSED],
+            lost_usd=None,
+        ),
+        3,
+        "d",
+    ),
     purchase=Purchase.SPOT,
     elapsed_s=Decimal("3600.5"),
     final_metrics={"odd": Decimal("1E-300")},
@@ -24,7 +40,7 @@ HEAD = replace(
     tags={"team": "growth", "project": None},
     storage_usd=Decimal("0.02"),
 )
-WITHOUT_OWNER = entry(job={"owner": None}, findings=[finding(saving_alone_usd=None)])
+WITHOUT_OWNER = entry(job={"owner": None}, findings=[UNDERUSED])
 [FINDING] = finding_rows(WITHOUT_OWNER)
 ROW = RuleFinding(FINDING, head_of(WITHOUT_OWNER, 1, "d"))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
-from tests.adapters.history.entries import NOON
+from tests.fakes.entries import NOON
 
 texts = st.one_of(st.text("a#~$é/", max_size=6), st.text(max_size=700))
 days = st.dates(date(2026, 1, 1), date(2026, 12, 31))

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
 
-from tests.fakes.figure_scenarios import BUCKETS
-
 CENT = Decimal("0.01")
 MONEY = r"(?:[+-]?<?\$[\d,]+\.\d\d)"
 FIGURE = rf"(?:up to )?(?:about )?{MONEY}(?: to {MONEY})?(?: or more)?"
@@ -90,12 +88,12 @@ def programs(row: Mapping[str, Any], fields: Mapping[str, Mapping[str, str]] = S
     return {name: cell(row, name, **where) for name, where in fields.items()}
 
 
-def of_rule(rule: str, row: Mapping[str, Any]) -> Cells:
-    """The cell of the rule's dollars in its bucket."""
-    bucket = BUCKETS[rule]
+def of_rule(bucket: str, row: Mapping[str, Any], prefix: str = "") -> Cells:
+    """The cell of a rule's dollars, whose fields begin with `prefix`, else with its bucket."""
     if bucket == "possible":
-        row = {**row, "estimated": 0}
-    return {"rule": cell(row, "rule", usd=f"{bucket}_usd", most=f"{bucket}_up_to_usd")}
+        row = {**row, "estimated": False}
+    name = prefix or bucket
+    return {"rule": cell(row, "rule", usd=f"{name}_usd", most=f"{name}_up_to_usd")}
 
 
 def people(row: Mapping[str, str], fields: Mapping[str, str] = TEXTS) -> Cells:

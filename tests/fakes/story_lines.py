@@ -11,7 +11,7 @@ trial, `clean` by none. `~b`: a run of the step b of a pipeline. `new A`: it ran
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -30,7 +30,6 @@ from sageaudit.structs import replace
 from tests.fakes.families import run_fields, run_summary
 
 YEAR_BACK = timedelta(days=365)
-POLICY = Policy(floor_usd=Decimal(10), trial_floor_usd=Decimal(20))
 _SPAN = re.compile(r"(\d\d-\d\d)(?:\.\.(\d\d-\d\d))?(?:/(\d+))? (.+)")
 _FOUND = re.compile(r"(?<!cost )(trial )?\$([\d.]+)(?: ([A-Z]'*))?")
 _COST = re.compile(r"cost \$([\d.]+)")
@@ -87,10 +86,10 @@ class Family:
 
 
 class Story:
-    """Plays a line; `sent` has the day and the word of each message."""
+    """Plays a line by a policy; `sent` has the day and the word of each message."""
 
-    def __init__(self, line: str, policy: Policy = POLICY) -> None:
-        self.policy = policy
+    def __init__(self, line: str, policy: Policy | None = None) -> None:
+        self.policy = policy or Policy()
         self.families: dict[str, Family] = {}
         self.sent: list[str] = []
         self._runs: dict[tuple[str, date], AuditSummary] = {}
@@ -238,14 +237,3 @@ def head(
         finding_ids=(),
         **run_fields(facts),
     )
-
-
-def rows(page: str, heading: str) -> list[tuple[str, ...]]:
-    """The rows of the first table under a heading, without their backticks."""
-    section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("|")][2:]
-    return [tuple(_cells(line)) for line in lines]
-
-
-def _cells(line: str) -> Iterable[str]:
-    return (cell.strip().strip("`") for cell in line.strip("|").split("|"))

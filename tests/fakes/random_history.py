@@ -9,11 +9,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from sageaudit.domain.audit.record import Entry
-from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from tests.adapters.history.entries import entry, finding
+from tests.fakes import documents
+from tests.fakes.entries import NOON, document, entry_of, finding
 from tests.fakes.families import run_summary
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -27,7 +27,6 @@ _FACTS = (
     run_summary(Purchase.ON_DEMAND, instance_type="ml.m5.xlarge"),
     None,
 )
-_BUCKETS = {"failed-spend": "lost", "spot-not-used": "possible"}
 TYPES = ("ml.g5.xlarge", "ml.m5.large")
 
 
@@ -62,29 +61,12 @@ def _audit(chance: random.Random, number: int, days: int) -> Entry:
     kind = "tuning" if rollup else chance.choice(("training", "training", "processing"))
     family, name = f"{kind}/{chance.choice(FAMILIES)}", f"job-{number:05d}"
     # some end at the same moment
-    ended = NOW - timedelta(minutes=10 * chance.randrange(days * 144))
+    ended_at = NOW - timedelta(minutes=10 * chance.randrange(days * 144))
     findings = [_finding(chance, rule) for rule in RULES if chance.random() < 0.4]
-    sums = {
-        bucket: sum(
-            (found["saving_usd"] for found in findings if found["bucket"] == bucket), Decimal(0)
-        )
-        for bucket in ("avoidable", "lost", "possible")
-    }
     judged = chance.choice(("yes", "yes", "partly", "no"))
-    changes: dict[str, Any] = {
-        "findings": findings,
-        "avoidable_usd": None if judged == "no" and not sums["avoidable"] else sums["avoidable"],
-        "lost_usd": sums["lost"],
-        "lost_up_to_usd": sums["lost"],
-        "possible_usd": sums["possible"],
-        "judged": judged,
-        "rollup": rollup,
-        "own_rules": [found["rule"] for found in findings][:1] if rollup else [],
-    }
-    arn = f"arn:aws:sagemaker:{region}:{account}:{_word(kind)}/{name}"
     job = {
         "name": name,
-        "arn": arn,
+        "arn": f"arn:aws:sagemaker:{region}:{account}:{_arn_word(kind)}/{name}",
         "kind": kind,
         "status": chance.choice(("Completed", "Completed", "Failed")),
         "account": account,
@@ -92,28 +74,39 @@ def _audit(chance: random.Random, number: int, days: int) -> Entry:
         "family": family,
         "owner": chance.choice(OWNERS),
         "tags": {"team": TEAMS[number % 3], "project": TEAMS[number % 2]},
-        "ended_at": ended.isoformat(),
+        "created_at": ended_at - timedelta(hours=2),
+        "ended_at": ended_at,
     }
-    total = sum(sums.values(), Decimal(chance.randrange(1, 9_000_000)).scaleb(-6))
-    bill = _bill(None if chance.random() < 0.05 else total, number)
-    made = entry(name, job=job, bill=bill, **changes)
-    return replace(made, key=JobKey(arn, ended - timedelta(hours=2)), run=_FACTS[number % 3])
+    saved = sum((one["saving_usd"] for one in findings), Decimal(0))
+    total = saved + Decimal(chance.randrange(1, 9_000_000)).scaleb(-6)
+    changes: dict[str, Any] = {
+        "bill": _bill(None if chance.random() < 0.05 else total, number),
+        "judged": judged,
+        "rollup": rollup,
+        "own_rules": [found["rule"] for found in findings][:1] if rollup else [],
+        **documents.sums(findings, total),
+    }
+    if judged == "no" and not changes["avoidable_usd"]:
+        changes["avoidable_usd"] = None
+    made = document(name, job=job, findings=findings, **changes)
+    return replace(entry_of(made, _FACTS[number % 3]), last_modified_at=NOON)
 
 
 def _bill(total_usd: Decimal | None, number: int) -> dict[str, Any]:
     """A bill of one line: an hour of an instance."""
-    line = {"item": "compute", "usage_type": f"EU-Train:{TYPES[number % len(TYPES)]}"}
-    amounts = {"quantity": Decimal(1), "unit": "instance-hours", "rate_usd": total_usd}
-    of_price = dict.fromkeys(("price_as_of", "price_source", "price_kind", "note"))
-    return {"total_usd": total_usd, "lines": [{**line, **amounts, **of_price, "usd": total_usd}]}
+    hour = documents.line(
+        usage_type=f"EU-Train:{TYPES[number % len(TYPES)]}",
+        quantity=Decimal(1),
+        rate_usd=total_usd,
+        usd=total_usd,
+    )
+    return {"total_usd": total_usd, "lines": [hour]}
 
 
-def _finding(chance: random.Random, rule: str) -> dict[str, Any]:
-    bucket = _BUCKETS.get(rule, "avoidable")
+def _finding(chance: random.Random, rule: str) -> Any:
     usd = Decimal(chance.randrange(0, 5_000_000)).scaleb(-6)
-    severity = chance.choice(("high", "medium", "low"))
-    return finding(rule, bucket=bucket, saving_usd=usd, severity=severity)
+    return finding(rule, saving_usd=usd, severity=chance.choice(("high", "medium", "low")))
 
 
-def _word(kind: str) -> str:
+def _arn_word(kind: str) -> str:
     return "hyper-parameter-tuning-job" if kind == "tuning" else f"{kind}-job"

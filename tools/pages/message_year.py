@@ -1,6 +1,6 @@
 """A year of a made-up company, played by the rule for messages: 30 subjects, a fixed seed.
 
-`python -m tests.fakes.company_year` writes the table of docs/evidence/message-year.md.
+`python -m tools.pages.message_year` writes the table of docs/evidence/message-year.md.
 """
 
 import random
@@ -18,8 +18,8 @@ from sageaudit.domain.audit.finding_document import Advised, Worth
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
-from tests.fakes.advised import Family, head
 from tests.fakes.families import run_summary
+from tests.fakes.story_lines import Family, head
 from tools.pages import with_parts
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "message-year.md"
@@ -30,6 +30,10 @@ POLICY = Policy()
 _PRICE_CHANGES = ((90, Decimal("1.08")), (273, Decimal("0.95")))
 """From which day on all dollars are this many times as many."""
 _A_DAY = timedelta(days=1)
+_SHARES = {"waste": 0.45, "trial": 0.2, "undone": 0.3, "second": 0.25, "hung": 0.25}
+"""How many of the families have a waste, something worth a trial, a fix that is undone, a second
+waste, and a run that hangs.
+"""
 
 
 @dataclass
@@ -83,22 +87,24 @@ def company() -> list[list[Workload]]:
 
 
 def _workload(random_: random.Random, name: str) -> Workload:
-    wastes = random_.random() < 0.45
+    wastes = random_.random() < _SHARES["waste"]
     answers = ("fix", "fix", "fix", "snooze", "exempt", "accept", "ignore", "ignore")
     work = Workload(
         name,
         every_days=random_.choice((1, 3, 7, 7, 7)),
         usd=Decimal(round(random_.lognormvariate(2.6, 1.1), 2)).quantize(Decimal("0.01")),
         waste=Decimal(random_.randint(10, 60)) / 100 if wastes else Decimal(0),
-        trial=Decimal(random_.randint(20, 50)) / 100 if random_.random() < 0.2 else Decimal(0),
+        trial=Decimal(random_.randint(20, 50)) / 100
+        if random_.random() < _SHARES["trial"]
+        else Decimal(0),
         yearly_growth=Decimal(random_.choice((0, 0, 30, 100))) / 100,
         answer=random_.choice(answers),
         after_days=random_.randint(2, 25),
-        undone_days=random_.randint(45, 120) if random_.random() < 0.3 else None,
+        undone_days=random_.randint(45, 120) if random_.random() < _SHARES["undone"] else None,
     )
-    if random_.random() < 0.25:
+    if random_.random() < _SHARES["second"]:
         work.second, work.second_from = Decimal("0.2"), random_.randint(60, 300)
-    if random_.random() < 0.25:
+    if random_.random() < _SHARES["hung"]:
         work.hung = frozenset(random_.sample(range(30, DAYS), 1))
     return work
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.fakes.company_year import PAGE, Played, page, play, table
+from tools.pages.message_year import PAGE, Played, page, play, table
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +14,7 @@ def year() -> Played:
 
 
 def test_the_page_has_the_numbers_of_the_year(year: Played) -> None:
-    """Written anew by `python -m tests.fakes.company_year`."""
+    """Written anew by `python -m tools.pages.message_year`."""
     text = PAGE.read_text(encoding="utf-8")
     assert text == page(text, "\n".join(table(year)))
 

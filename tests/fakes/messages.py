@@ -1,0 +1,75 @@
+"""Alerts that were sent, the advice they are about, and the card of a message from a document."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.totals import Month
+from sageaudit.domain.alert.alert import Alert, AlertDecision, AlertKind
+from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import Worth
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.output.text.alert_card import card_of
+from sageaudit.output.text.card import MessageCard
+from sageaudit.output.text.links import OWN_HISTORY, HistoryPlace
+from tests.fakes.documents import ACCOUNT, REGION
+
+NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
+
+
+def alert(
+    figures: AlertFigures, version: int = 1, at: datetime = NINE, run: str = "r", **more: Any
+) -> Alert:
+    """The first one about a run."""
+    return Alert(
+        run,
+        **{"family": "f", "kind": AlertKind.FIRST} | more,
+        version=version,
+        figures=figures,
+        at=at,
+    )
+
+
+_MONTH = Month(Worth.COUNTED, Decimal(540), Decimal(540), 12, occasions=12)
+
+
+def decided(**more: Any) -> AlertDecision:
+    """A first message about 12 runs of a month, with its details as `notify` sets them."""
+    return AlertDecision(**({"month": _MONTH, "saves": _MONTH} | more))
+
+
+def document_card(
+    document: AuditDocument,
+    decision: AlertDecision | None = None,
+    place: HistoryPlace = OWN_HISTORY,
+) -> MessageCard:
+    """As `notify` writes it, from the parsed document; `decided()` without a decision."""
+    return card_of(MessageAudit.parse(document), decision or decided(), place)
+
+
+def open_advice(rule: str = "gpu-underused", worth: Worth = Worth.COUNTED) -> Advice:
+    """An open advice of a rule to the family of these audits."""
+    at = datetime(2026, 5, 20, 13, tzinfo=UTC)
+    return Advice(
+        id="abcdefgh",
+        account=ACCOUNT,
+        region=REGION,
+        family="train-bert",
+        owner="anna",
+        rule=rule,
+        parameter="",
+        old=None,
+        new="",
+        state=State.OPEN,
+        severity=Severity.LOW,
+        worth=worth,
+        amount=None,
+        hits=(),
+        amounts=(None,),
+        times=1,
+        first_at=at,
+        since=at,
+        last_at=at,
+    )
