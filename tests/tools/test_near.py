@@ -25,7 +25,7 @@ def test_the_test_of_the_same_name_comes_first(file: Path, test: str) -> None:
 
 def test_the_tests_that_import_a_file_follow() -> None:
     """Though they stand elsewhere."""
-    assert Path("tests/workflows/audit/test_audit_finished_job.py") in near(
+    assert Path("tests/workflows/audit/test_families.py") in near(
         PACKAGE / "workflows/audit/run.py"
     )
 
