@@ -44,7 +44,7 @@ def synthesize(
         settings=chosen,
         members=policy.members,
         channels=policy.channels,
-        digest=policy.digest if policy.mode == "tell" else None,
+        digest=policy.digest if policy.mode == "notify" else None,
     )
     template: dict[str, Any] = app.synth().get_stack_by_name(stack.stack_name).template
     return template

@@ -156,12 +156,12 @@ def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[AuditSu
 
 
 def _top(history: DynamoHistory, head: AuditSummary) -> str:
-    document = history.audit(head.key) if head.top_rule else None
-    if document is None or head.top_rule is None:
+    document = history.audit(head.key) if head.costliest_rule else None
+    if document is None or head.costliest_rule is None:
         return "-"
-    finding = next(one for one in document["findings"] if one["rule"] == head.top_rule)
+    finding = next(one for one in document["findings"] if one["rule"] == head.costliest_rule)
     possible = finding["bucket"] == "possible" and finding["saving_usd"]
-    return f"{head.top_rule} {saving(finding)}" if possible else head.top_rule
+    return f"{head.costliest_rule} {saving(finding)}" if possible else head.costliest_rule
 
 
 def _composed() -> RecordedJob:

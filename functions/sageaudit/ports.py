@@ -30,11 +30,11 @@ T_co = TypeVar("T_co", covariant=True)
 class Circuit(Struct, frozen=True):
     """How a channel has answered: the posts in a row that got no answer.
 
-    No post is made before `closed_until`, in epoch seconds.
+    No post is made before `open_until`, in epoch seconds.
     """
 
     failures: int = 0
-    closed_until: int = 0
+    open_until: int = 0
 
 
 class Depth(Struct, frozen=True):

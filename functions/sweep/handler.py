@@ -200,7 +200,7 @@ def build(
     queue = SqsQueue(client(session, "sqs", config=QUEUE_CONFIG), settings.finished_queue_url)
 
     watching = None
-    if policy.watch is not None and policy.mode == "tell":
+    if policy.watch is not None and policy.mode == "notify":
         watching = _watching(accounts, history, client(limit, "dynamodb"), settings, policy, clock)
 
     def deps(out_of_time: Callable[[], bool]) -> SweepDependencies:

@@ -101,7 +101,7 @@ def test_types_that_fit_and_have_no_price_are_named(what_if: Run, tmp_path: Path
     """They are no reason to say that no other type fits."""
     path = recorded(tmp_path, LITTLE | {"GPUUtilization": 0.0})
     _, types = asked(what_if, path)
-    named = [row for row in types.values() if row["would_hold"]]
+    named = [row for row in types.values() if row["feasible_unpriced"]]
     assert named
     assert all(row["constraint"] == "no price" and not row["fits"] for row in named)
     shown = what_if("--recording", path).stdout

@@ -265,10 +265,10 @@ def every_threshold(value: float) -> Iterator[FamilyCase]:
         yield case(run, measured(run, host("train/algo-1")[:2]), policy=policy)
         unmeasured = measured(run, ())
         for changes in (
-            {"status": "Failed", "left_artifact": False},
+            {"status": "Failed", "has_artifact": False},
             {"purchase": Purchase.SPOT, "checkpointed": True},
             {"phases": phases(("Starting", -300), ("Training", 60)), "training_s": Decimal(60)},
-            {"fingerprint": "f", "data_pinned": True},
+            {"fingerprint": "f", "is_data_pinned": True},
         ):
             strange = replace(run, **changes)  # type: ignore[arg-type]
             yield case(strange, unmeasured, policy=policy, earlier=earlier)

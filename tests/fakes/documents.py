@@ -180,7 +180,7 @@ AUDIT = Audit(
         worked=Decimal("0.29"),
         list_usd=Decimal("4.10565"),
         counted_usd=Decimal("2.035"),
-        look_at=("batch_size", "profile"),
+        likely_causes=("batch_size", "profile"),
     ),
 )
 """$4.5534, of which $2.035 by two findings were avoidable."""
@@ -258,7 +258,7 @@ def phase(
 
 
 def idle_capacity(
-    paid: str, worked: str, list_usd: str | None, *, unit: str = "gpu_hours", look_at: Any = ()
+    paid: str, worked: str, list_usd: str | None, *, unit: str = "gpu_hours", likely_causes: Any = ()
 ) -> Any:
     """Hours that were paid for and did nothing, of which findings count no dollar."""
     return {
@@ -268,7 +268,7 @@ def idle_capacity(
         "idle": Decimal(paid) - Decimal(worked),
         "list_usd": None if list_usd is None else Decimal(list_usd),
         "counted_usd": None if list_usd is None else Decimal(0),
-        "look_at": [*look_at],
+        "likely_causes": [*likely_causes],
     }
 
 

@@ -47,7 +47,7 @@ def earlier_run(days_ago: int = 1, **changes: Any) -> AuditSummary:
         elapsed_s=Decimal(3600),
         billable_s=Decimal(3600),
         phase_s={"Starting": Decimal(120), "Downloading": Decimal(60), "Training": Decimal(3540)},
-        left_artifact=True,
+        has_artifact=True,
     )
     return replace(run, **changes)
 
@@ -61,7 +61,7 @@ def trial(number: int, objective: str | None, **changes: Any) -> Trial:
         ended_at=START + timedelta(hours=number),
         elapsed_s=Decimal(3600),
         total_usd=Decimal(1),
-        claimed_usd=Decimal(0),
+        counted_usd=Decimal(0),
         objective=None if objective is None else Decimal(objective),
     )
     return replace(plain, **changes)

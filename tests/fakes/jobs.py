@@ -168,7 +168,7 @@ def job(instance: str = "ml.g5.2xlarge", instances: int = 1, **changes: Any) -> 
         channels=(InputChannel("train", DataSource.S3, "File", "FullyReplicated"),),
         image="763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0",
         max_runtime_s=86400,
-        left_artifact=True,
+        has_artifact=True,
     )
     return replace(plain, **changes)
 

@@ -83,7 +83,7 @@ def _audit(chance: random.Random, number: int, days: int) -> Entry:
         "bill": _bill(None if chance.random() < 0.05 else total, number),
         "judged": judged,
         "rollup": rollup,
-        "own_rules": [found["rule"] for found in findings][:1] if rollup else [],
+        "rollup_rules": [found["rule"] for found in findings][:1] if rollup else [],
         **documents.sums(findings, total),
     }
     if judged == "no" and not changes["avoidable_usd"]:

@@ -178,7 +178,7 @@ def _attacked(document: AuditDocument, text: str, number: int) -> AuditDocument:
     attacked["not_applicable"] = [{"rule": text, "reason": text}]
     attacked["clear"] = [text]
     attacked["idle_capacity"] = None
-    kept = ("severity", "confidence", "bucket", "superseded_by", "subsumed_by", "said_of", "exempt")
+    kept = ("severity", "confidence", "bucket", "superseded_by", "subsumed_by", "reported_for_run", "exempt")
     for finding, before in zip(attacked["findings"], document["findings"], strict=True):
         for key in kept:
             cast("dict[str, Any]", finding)[key] = cast("dict[str, Any]", before)[key]

@@ -65,7 +65,7 @@ def finds(summary: str = "…", **parts: Any) -> FindingLike:
     new); `paths`: those of the fix. `usd`, `alone`, `span`: its dollars to the millionth, or None.
     `evidence`: some of its items; `lacks`: a key that it has not. `without`: what neither summary
     nor caution says. `builder`: the one of `rules/api.py`, or `bucket` and `confidence`.
-    `caution`, `first_step`, `severity`, `change`, `best`, `said_of`, `subsumed_by`, `in_chat`.
+    `caution`, `first_step`, `severity`, `change`, `best`, `reported_for_run`, `subsumed_by`, `sent_to_channels`.
     """
     return FindingLike({"summary": summary, **parts})
 
@@ -169,7 +169,7 @@ _PARTS: dict[str, Callable[[Found, Any], bool]] = {
     "evidence": lambda found, value: value.items() <= found.evidence.items(),
     **{
         part: lambda found, value, part=part: getattr(found, part) == value  # type: ignore[misc]
-        for part in ("bucket", "confidence", "change", "best", "said_of")
+        for part in ("bucket", "confidence", "change", "best", "reported_for_run")
     },
 }
 
@@ -178,8 +178,8 @@ def _dollars(finding: Finding | Found, part: str) -> object:
     assert isinstance(finding, Finding), part
     if part == "span":
         return finding.range_usd and tuple(map(usd, finding.range_usd))
-    if part == "in_chat":
-        return finding.rule.in_chat
+    if part == "sent_to_channels":
+        return finding.rule.sent_to_channels
     value = getattr(finding, {"usd": "saving_usd", "alone": "alone_usd"}.get(part, part))
     return usd(value) if isinstance(value, Decimal) else value
 

@@ -30,7 +30,7 @@ def set_aside_document() -> AuditDocument:
         findings=[
             finding("exempt", exempt=EXEMPT, saving_usd=Decimal(9)),
             finding("small", superseded_by="counted", saving_usd=ZERO),
-            finding("spot-not-used", said_of="train-bert-0411", summary="Spot is cheaper."),
+            finding("spot-not-used", reported_for_run="train-bert-0411", summary="Spot is cheaper."),
             finding("counted", alternatives=[way, way]),
         ]
     )
@@ -101,7 +101,7 @@ def idle_document(**changes: Any) -> AuditDocument:
         "bill": bill(total_usd=usd, lines=[hours]),
         "phases": [phase("Training", 86400, "12152.832")],
         "findings": [underused],
-        "idle_capacity": idle_capacity("1536", "511.582", "8105.195216", look_at=LOOK_AT),
+        "idle_capacity": idle_capacity("1536", "511.582", "8105.195216", likely_causes=LOOK_AT),
     }
     return document(**audited | changes)
 
@@ -112,7 +112,7 @@ def unpriced_idle_document() -> AuditDocument:
         job=job(name="llm-0413", instances="8 x ml.p9.48xlarge"),
         bill=bill(total_usd=None, missing=["no price is known for ml.p9.48xlarge"], lines=[]),
         phases=[phase("Training", 86400, None)],
-        idle_capacity=idle_capacity("1536", "511.582", None, look_at=LOOK_AT),
+        idle_capacity=idle_capacity("1536", "511.582", None, likely_causes=LOOK_AT),
     )
 
 

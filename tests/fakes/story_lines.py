@@ -228,7 +228,7 @@ def head(
         total_usd=total_usd,
         avoidable_usd=None,
         lost_usd=None,
-        top_rule=None,
+        costliest_rule=None,
         unauditable=None,
         digest="",
         ruleset="1",

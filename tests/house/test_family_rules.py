@@ -7,7 +7,7 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, Rule
 
 OF_A_FAMILY = [rule for rule in catalogue.load() if rule.scope is not AccountCase]
-_FOUND = re.compile(r'"([a-z-]+)" (?:not )?in run\.found_rules\b')
+_FOUND = re.compile(r'"([a-z-]+)" (?:not )?in run\.rules_with_findings\b')
 _NOT_COMPARED = re.compile(r"run\.(?:avoidable_usd|lost_usd|judged|owner|family)\b")
 
 
@@ -20,7 +20,7 @@ def test_the_findings_that_rules_ask_for_are_those_whose_card_says_so() -> None:
     """Each of them has later runs judged again, and no other finding has."""
     texts = [source(rule) for rule in OF_A_FAMILY]
     asked = [name for text in texts for name in _FOUND.findall(text)]
-    assert sum(text.count(".found_rules") for text in texts) == len(asked)
+    assert sum(text.count(".rules_with_findings") for text in texts) == len(asked)
     assert set(asked) == {rule.name.name for rule in catalogue.load() if rule.asked_later}
 
 
@@ -32,4 +32,4 @@ def test_what_is_not_compared_is_not_read() -> None:
 def test_what_is_posted_once_is_compared() -> None:
     """A later run names the one that was posted: it is judged again when that one goes."""
     for rule in catalogue.load():
-        assert rule.name.compared == (rule.once_a_family or rule.asked_later)
+        assert rule.name.compared == (rule.report_once_per_family or rule.asked_later)

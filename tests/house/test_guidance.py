@@ -66,7 +66,7 @@ def test_each_answer_exists(point: dict[str, Any]) -> None:
 
 def test_a_name_that_does_not_exist_is_seen() -> None:
     """A key of a key, of an item of a list, and what there is not."""
-    assert {"bill.lines.usage_type", "phases.seconds", "idle_capacity.look_at"} <= FIELDS
+    assert {"bill.lines.usage_type", "phases.seconds", "idle_capacity.likely_causes"} <= FIELDS
     assert not {"bill.line", "phases.minutes", "children.job"} & FIELDS
     assert refused("sageaudit by --no-such-option X")
 

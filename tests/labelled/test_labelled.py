@@ -44,7 +44,7 @@ AT_MOST_PERCENT = 10
 """Of the healthy jobs of a kind: our choice. The rules that speak of fewer are right elsewhere."""
 NOTHING_PERCENT = 6
 """Experts allow so much of a healthy job's bill for a start or an end that waits."""
-ONCE = {rule.name.name for rule in catalogue.load() if rule.once_a_family}
+ONCE = {rule.name.name for rule in catalogue.load() if rule.report_once_per_family}
 MISSED = JudgedRule("a hung run 1", "gpu-idle", truth=True, found=False)
 
 
@@ -204,8 +204,8 @@ def test_advice_about_a_setting_is_told_of_a_familys_first_run_only() -> None:
     first, second = (
         audit_in_turn(runs([usual] * count, 1, every=timedelta(days=1)))[-1] for count in (1, 2)
     )
-    said = {finding["rule"]: finding["said_of"] for finding in first["findings"]}
-    again = {finding["rule"]: finding["said_of"] for finding in second["findings"]}
+    said = {finding["rule"]: finding["reported_for_run"] for finding in first["findings"]}
+    again = {finding["rule"]: finding["reported_for_run"] for finding in second["findings"]}
     assert {"spot-not-used"} <= said.keys() & again.keys()
     assert set(said.values()) == {None}
     assert {again[rule] for rule in ONCE & again.keys()} == {first["job"]["name"]}

@@ -12,7 +12,7 @@ from sageaudit.adapters.aws.clients import instance_types
 from sageaudit.adapters.files import recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
-from sageaudit.domain.job.addresses import AWS_REGISTRIES, bucket_of, cuda, data_pinned, pytorch
+from sageaudit.domain.job.addresses import AWS_REGISTRIES, bucket_of, cuda, is_data_pinned, pytorch
 from sageaudit.domain.job.family import family, stem
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
@@ -188,7 +188,7 @@ def test_an_address_keeps_its_bucket_and_that_it_names_a_version() -> None:
     """Two addresses of one bucket still share it."""
     found = NAMES.address("s3://acme-data/?versionId=kept")
     assert bucket_of(found) == NAMES.bucket("acme-data")
-    assert data_pinned([("train", found)]) is True
+    assert is_data_pinned([("train", found)]) is True
     assert NAMES.address("s3://-/") == "s3://-/"
 
 

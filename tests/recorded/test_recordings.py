@@ -257,8 +257,8 @@ def test_a_real_spot_job_on_p3_shows_its_hints() -> None:
 
 def test_real_inputs_are_mostly_moving_prefixes() -> None:
     """Copies under a job's name or a day are pinned; nothing else is."""
-    asked = [item for item in everything() if item.job.data_pinned is not None]
-    pinned = {item.file for item in asked if item.job.data_pinned}
+    asked = [item for item in everything() if item.job.is_data_pinned is not None]
+    pinned = {item.file for item in asked if item.job.is_data_pinned}
     assert len(asked) > 80
     assert "training-021-c4-8xlarge-x2-completed" in pinned
     assert len(pinned) < len(asked) / 5

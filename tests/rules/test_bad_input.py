@@ -43,10 +43,10 @@ FAMILIES: dict[str, tuple[AuditSummary, ...] | None] = {
         phase_s={"Training": Decimal(0), "": Decimal(0)},
     ),
     "no instances": runs(instance_type="", instance_count=0, purchase=Purchase.SPOT),
-    "fifty": tuple(earlier_run(n, fingerprint=f"{n % 7}", data_pinned=True) for n in range(50)),
+    "fifty": tuple(earlier_run(n, fingerprint=f"{n % 7}", is_data_pinned=True) for n in range(50)),
     "all failed": (earlier_run(0, status="Failed", lost_usd=Decimal(9), reason=""),) * 50,
     "still to come": tuple(earlier_run(-n) for n in range(1, 20)),
-    "odd words": runs(fingerprint="", reason="odd", found_rules=("", "odd")),
+    "odd words": runs(fingerprint="", reason="odd", rules_with_findings=("", "odd")),
     "other kinds": runs(kind="odd", status="Odd"),
 }
 
@@ -94,11 +94,11 @@ def test_no_family_makes_a_rule_fail(what: str) -> None:
         sound(case(run, earlier=FAMILIES[what]))
         unmeasured = measured(run, ())
         for strange in (
-            replace(run, fingerprint="1", data_pinned=True),
+            replace(run, fingerprint="1", is_data_pinned=True),
             replace(run, purchase=Purchase.SPOT, checkpointed=True),
             replace(run, created_at=None, started_at=None, ended_at=None, training_s=None),
             replace(run, created_at=START - timedelta(hours=1)),
-            replace(run, status="Failed", failure=Failure((), "code error"), left_artifact=None),
+            replace(run, status="Failed", failure=Failure((), "code error"), has_artifact=None),
         ):
             sound(case(strange, unmeasured, earlier=FAMILIES[what]))
 
@@ -127,7 +127,7 @@ TRIALS: dict[str, tuple[Trial, ...]] = {
     "none": (),
     "one": (trial(1, "0.5"),),
     "all failed": trials(lambda _: None, status="Failed"),
-    "unpriced": trials(lambda n: n, total_usd=None, claimed_usd=None, possible_usd=None),
+    "unpriced": trials(lambda n: n, total_usd=None, counted_usd=None, possible_usd=None),
     "no objective": trials(lambda _: None),
     "all the same": trials(lambda _: "0.5"),
     "all worse": trials(lambda n: -n),
@@ -136,7 +136,7 @@ TRIALS: dict[str, tuple[Trial, ...]] = {
     "no times": trials(lambda n: n, started_at=None, ended_at=None, elapsed_s=None),
     "in no time": trials(lambda n: n, elapsed_s=Decimal(0)),
     "for nothing": trials(lambda n: n, total_usd=Decimal(0)),
-    "claimed whole": trials(lambda _: "0.5", claimed_usd=Decimal(1)),
+    "claimed whole": trials(lambda _: "0.5", counted_usd=Decimal(1)),
     "the same name": tuple(replace(one, name="trial") for one in trials(lambda _: "0.5")),
     "of every status": tuple(
         trial(n, "0.5", status=status)

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = Path(rules.__path__[0])
 RULES = {rule.name.name: rule for rule in catalogue.load()}
 QUIET = {"max-runtime-loose"}
-"""The rules whose cards say `in_chat=False`."""
+"""The rules whose cards say `sent_to_channels=False`."""
 OFF = {"trainium-candidate"}
 """The rules whose cards say `on=False`."""
 ONCE_A_FAMILY = {
@@ -35,7 +35,7 @@ ONCE_A_FAMILY = {
     "max-runtime-loose",
     "requirement-not-met",
 }
-"""The rules whose cards say `once_a_family=True`."""
+"""The rules whose cards say `report_once_per_family=True`."""
 
 _COUNTS = re.compile(r"api\.(?:derived|measured)\(")
 """The builders of findings whose dollars are counted as avoidable."""
@@ -142,9 +142,9 @@ def test_every_scope_has_a_case_that_judges_it() -> None:
 
 def test_guard_rails_stay_out_of_chat() -> None:
     """They have no dollars, and would be repeated in every message."""
-    quiet = {rule.name.name for rule in catalogue.load() if not rule.name.in_chat}
+    quiet = {rule.name.name for rule in catalogue.load() if not rule.name.sent_to_channels}
     assert quiet == QUIET, (
-        "add the rule to QUIET of this file, or take `in_chat=False` from its card: "
+        "add the rule to QUIET of this file, or take `sent_to_channels=False` from its card: "
         f"{quiet ^ QUIET}"
     )
 
@@ -159,9 +159,9 @@ def test_rules_on_request_wait_for_the_policy() -> None:
 
 def test_what_is_told_once_a_family_is_about_a_setting() -> None:
     """Each run of the family has the same setting, and would be told the same."""
-    once = {rule.name.name for rule in catalogue.load() if rule.once_a_family}
+    once = {rule.name.name for rule in catalogue.load() if rule.report_once_per_family}
     assert once == ONCE_A_FAMILY, (
-        "add the rule to ONCE_A_FAMILY of this file, or take `once_a_family=True` from its card: "
+        "add the rule to ONCE_A_FAMILY of this file, or take `report_once_per_family=True` from its card: "
         f"{once ^ ONCE_A_FAMILY}"
     )
 

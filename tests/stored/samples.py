@@ -149,7 +149,7 @@ def _asked(history: History, keys: Iterable[JobKey]) -> dict[str, Any]:
         head = history.head(key)
         assert head is not None
         family = RunQuery.of_family(head.account, head.region, head.family)
-        found = [row for rule in head.found_rules for row in history.runs(RunQuery.of_rule(rule))]
+        found = [row for rule in head.rules_with_findings for row in history.runs(RunQuery.of_rule(rule))]
         asked[head.job] = {
             "head": head,
             "audit": history.audit(key),

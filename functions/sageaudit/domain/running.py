@@ -69,7 +69,7 @@ class WatchState(Struct, frozen=True):
 
     `usd_per_hour` and `gpus` of all its instances: neither changes while it runs. While
     `idle_since` is set, people think that it does nothing, as of `idle_until`; `channels` have had
-    that message, the `idle_messages`th. `sent` has the kinds that are sent once a run.
+    that message, the `idle_message_count`th. `sent` has the kinds that are sent once a run.
     """
 
     key: JobKey
@@ -78,7 +78,7 @@ class WatchState(Struct, frozen=True):
     gpus: int = 0
     idle_since: datetime | None = None
     idle_until: datetime | None = None
-    idle_messages: int = 0
+    idle_message_count: int = 0
     sent: frozenset[RunningKind] = frozenset()
     channels: tuple[str, ...] = ()
     messages: int = 0
@@ -273,7 +273,7 @@ def _is_back(running: RunningJob, state: WatchState) -> bool:
 def _is_idle(running: RunningJob, state: WatchState, watching: Watching) -> bool:
     """Long enough, and without a message; work between two sweeps ends the last one."""
     idle = running.idle
-    if idle is None or idle.minutes < watching.idle_minutes or state.idle_messages >= MOST_IDLE:
+    if idle is None or idle.minutes < watching.idle_minutes or state.idle_message_count >= MOST_IDLE:
         return False
     return state.idle_since is None or idle.back_at is not None
 
@@ -305,7 +305,7 @@ def after(
             sent,
             idle_since=running.idle.since,
             idle_until=running.idle.until,
-            idle_messages=state.idle_messages + 1,
+            idle_message_count=state.idle_message_count + 1,
             channels=to,
         )
     if RunningKind.AT_WORK in kinds:

@@ -1,7 +1,7 @@
 """SageMaker's lists of jobs: their rows, what a sweep knows of a list, and the event that it sends.
 
 SageMaker sorts its lists by name, creation time or status alone, so a list is read by creation
-time. `listed_from` says how far back: every job that was created before had ended, and was looked
+time. `next_created_after` says how far back: every job that was created before had ended, and was looked
 at, when the list was last read to its end. docs/decisions/0022-lists-are-read-by-creation-time.md.
 """
 
@@ -168,13 +168,13 @@ class UnderWay(Struct, frozen=True):
     """A list that was not read to its end: the next sweep goes on from there.
 
     `started_at`: when its first page was read. `created_before`: jobs created from then on are
-    done, and so are those of `edge`, by ARN, which were created just before. `open_from`: the
+    done, and so are those of `edge`, by ARN, which were created just before. `oldest_open_created_at`: the
     earliest creation of a job that has not ended, or ended too lately.
     """
 
     started_at: datetime
     created_before: datetime
-    open_from: datetime | None
+    oldest_open_created_at: datetime | None
     edge: frozenset[str] = frozenset()
 
     def after(self, page: Sequence[Listed]) -> UnderWay:
@@ -192,13 +192,13 @@ class ListState(Struct, frozen=True):
     """What is kept of a list between sweeps.
 
     `began_at`: when it was swept first; what ended before was missed by nobody. `watermark`: jobs
-    that ended until then were looked at. `listed_from`: where the next list begins, by creation.
+    that ended until then were looked at. `next_created_after`: where the next list begins, by creation.
     `tried_at`: the last time that a sweep began with it.
     """
 
     began_at: datetime
     watermark: datetime
-    listed_from: datetime
+    next_created_after: datetime
     under_way: UnderWay | None = None
     tried_at: datetime | None = None
 
@@ -226,7 +226,7 @@ class SentNote(Struct, frozen=True):
 def first_state(now: datetime) -> ListState:
     """The state of a list that was never swept: with the overlap, it looks back LOOK_BACK."""
     since = now - LOOK_BACK
-    return ListState(began_at=now, watermark=since + OVERLAP, listed_from=since - LONGEST_LIFE)
+    return ListState(began_at=now, watermark=since + OVERLAP, next_created_after=since - LONGEST_LIFE)
 
 
 def sound(state: ListState, kind: JobKind, now: datetime) -> ListState:
@@ -234,7 +234,7 @@ def sound(state: ListState, kind: JobKind, now: datetime) -> ListState:
 
     A clock that was ahead wrote it, and nobody knows what was skipped.
     """
-    if state.watermark > now - grace(kind) or state.listed_from > now:
+    if state.watermark > now - grace(kind) or state.next_created_after > now:
         fresh = first_state(now)
         return replace(fresh, began_at=min(state.began_at, now), tried_at=state.tried_at)
     if state.under_way is not None and state.under_way.started_at > now:
@@ -250,11 +250,11 @@ def begun(state: ListState, now: datetime) -> UnderWay:
 def done(state: ListState, under_way: UnderWay, kind: JobKind) -> ListState:
     """The state after a list's last page. The watermark is of its start: jobs ended meanwhile."""
     started_at = under_way.started_at
-    open_from = under_way.open_from or started_at
+    oldest_open_created_at = under_way.oldest_open_created_at or started_at
     return ListState(
         began_at=state.began_at,
         watermark=max(state.watermark, started_at - grace(kind)),
-        listed_from=max(min(open_from, started_at) - OVERLAP, started_at - _OLDEST_OPEN),
+        next_created_after=max(min(oldest_open_created_at, started_at) - OVERLAP, started_at - _OLDEST_OPEN),
         tried_at=state.tried_at,
     )
 

@@ -40,7 +40,7 @@ _OF_FINDINGS = (
     "possible_up_to_usd",
 )
 
-_OF_WHOLE_JOBS = (*_OF_FINDINGS, "judged_usd", "idle_usd", "top_rule")
+_OF_WHOLE_JOBS = (*_OF_FINDINGS, "judged_usd", "idle_usd", "costliest_rule")
 """What no usage type has a part of."""
 
 

@@ -169,7 +169,7 @@ class Total(Struct, frozen=True, kw_only=True):
         return None if self.of_usage else self.sums.known_idle_usd
 
     @property
-    def top_rule(self) -> str | None:
+    def costliest_rule(self) -> str | None:
         """The rule with the most avoidable and lost dollars."""
         ranked = () if self.of_usage else ranked_rules(self.sums)
         return next((name for name, _ in ranked), None)

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from sageaudit.domain.audit.family_runs import dearer_steps, family_types, tried_types
+from sageaudit.domain.audit.family_runs import costlier_steps, family_types, tried_types
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.bill import Bill
@@ -149,15 +149,15 @@ class JobCase(_OnTypes, Case, frozen=True):
         return self.earlier or ()
 
     @property
-    def advised_type(self) -> str | None:
+    def recommended_type(self) -> str | None:
         """The one that the newest run on the same instances was advised."""
-        advised = (run.advised_type for run in self.runs_alike)
+        advised = (run.recommended_type for run in self.runs_alike)
         return next((name for name in advised if name is not None), None)
 
     @property
     def follows(self) -> bool:
         """By any earlier run, mostly on other instances."""
-        told = {run.advised_type for run in self.runs}
+        told = {run.recommended_type for run in self.runs}
         return any(group.instance_type in told for group in self.job.groups)
 
     @property
@@ -171,12 +171,12 @@ class JobCase(_OnTypes, Case, frozen=True):
         return tuple(islice(needs, RECENT_RUNS))
 
     @property
-    def dearer_steps(self) -> tuple[DearerStep, ...] | None:
+    def costlier_steps(self) -> tuple[DearerStep, ...] | None:
         """The steps to a smaller type that made the family's runs dearer; None: not known."""
         if self.earlier is None:
             return None
         tried = tried_types(self.job, self.bill.total_usd, self.runs, self.market)
-        return dearer_steps(self.job, tried, self.runs)
+        return costlier_steps(self.job, tried, self.runs)
 
     def _tried(self) -> FamilyTypes:
         if not self.runs:
@@ -278,12 +278,12 @@ class Card(Struct, Generic[CaseT], frozen=True, kw_only=True):
     - `finds_waste`: it finds avoidable dollars in what the hosts' metrics say. Where no such rule
       can answer, the avoidable dollars of a job are not known.
     - `severity`: of its findings without dollars, where the policy sets none; None: info.
-    - `once_a_family`: advice about a setting that each run of a family repeats. It is stored for
+    - `report_once_per_family`: advice about a setting that each run of a family repeats. It is stored for
       each run, and posted only of the first one; counted dollars are posted of each, unless the
-      rule names the run that was told (`Found.said_of`).
+      rule names the run that was told (`Found.reported_for_run`).
     - `asked_later`: rules ask for its findings when they judge a later run of the family.
     - `subsumes`: rules whose findings are shown under its own, without dollars.
-    - `in_chat`: False for findings that are stored and shown, and never posted.
+    - `sent_to_channels`: False for findings that are stored and shown, and never posted.
     - `tag_accepts`: False where a job's own tag cannot accept its findings, only the policy.
     """
 
@@ -307,10 +307,10 @@ class Card(Struct, Generic[CaseT], frozen=True, kw_only=True):
     min_earlier: int = 0
     finds_waste: bool = False
     severity: Severity | None = None
-    once_a_family: bool = False
+    report_once_per_family: bool = False
     asked_later: bool = False
     subsumes: AbstractSet[str] = frozenset()
-    in_chat: bool = True
+    sent_to_channels: bool = True
     tag_accepts: bool = True
 
     def __call__(self, check: Check[CaseT]) -> Rule:
@@ -320,9 +320,9 @@ class Card(Struct, Generic[CaseT], frozen=True, kw_only=True):
         name = RuleName(
             self.id,
             module.replace("_", "-"),
-            in_chat=self.in_chat,
+            sent_to_channels=self.sent_to_channels,
             subsumes=frozenset(self.subsumes),
-            compared=self.once_a_family or self.asked_later,
+            compared=self.report_once_per_family or self.asked_later,
             tag_accepts=self.tag_accepts,
             first_step=_first_step(page),
             severity=self.severity,

@@ -137,7 +137,7 @@ def deliver(notice: Notice, deps: DeliverDependencies, *, received: int) -> Outc
             return TryLater(wait_s)
         notice = _with_held(notice, notice.held_hour, deps)
     circuit = _circuit(notice.channel, deps, began)
-    rest_s = circuit.closed_until - int(began.timestamp())
+    rest_s = circuit.open_until - int(began.timestamp())
     if rest_s > 0:
         return TryLater(max(rest_s, _backoff_s(TRY_AGAIN_S, received)))
     try:
@@ -171,7 +171,7 @@ def _with_held(notice: Notice, began_at: datetime, deps: DeliverDependencies) ->
 def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:
     """How the channel answered; a pause that is longer than any can be is replaced by none."""
     known = deps.ledger.circuit(channel)
-    if known.closed_until <= int(now.timestamp()) + LONGEST_PAUSE_S + LEASE_S:
+    if known.open_until <= int(now.timestamp()) + LONGEST_PAUSE_S + LEASE_S:
         return known
     with suppress(AwsError):
         deps.ledger.change_circuit(channel, known, Circuit(), now)
@@ -231,9 +231,9 @@ class _Held(Struct, frozen=True):
     def _probe(self, circuit: Circuit, now: datetime) -> Circuit | None:
         """The circuit while this notice alone tests the channel; None when it may not."""
         now_s = int(now.timestamp())
-        if self.repeat and now_s - circuit.closed_until < REPEATS_PAUSE_S:
+        if self.repeat and now_s - circuit.open_until < REPEATS_PAUSE_S:
             return None
-        alone = replace(circuit, closed_until=now_s + LEASE_S)
+        alone = replace(circuit, open_until=now_s + LEASE_S)
         changed = self.deps.ledger.change_circuit(self.notice.channel, circuit, alone, now)
         return alone if changed else None
 

@@ -17,7 +17,7 @@ SHIPPED = Path(__file__).parents[3] / "policy.toml"
 def test_the_shipped_policy_is_that_of_a_fresh_install() -> None:
     """It tells, from $5 a family, with every rule on."""
     policy = load(SHIPPED)
-    assert (policy.mode, policy.floor_usd, policy.rules_off) == ("tell", 5, frozenset())
+    assert (policy.mode, policy.floor_usd, policy.rules_off) == ("notify", 5, frozenset())
 
 
 def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b'mood = "tell"', "mood"),
+        (b'mood = "notify"', "mood"),
         (b"mode =", "is not TOML"),
         (b"\xff\xfe", "is not TOML"),
         (b"[rules.gpu-underused]\nmean = 5", "mean_below"),
@@ -61,7 +61,7 @@ def test_a_bad_file_is_refused_in_one_sentence(tmp_path: Path, content: bytes, s
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        pytest.param('\n\nmood = "tell"', ":3: unknown key mood", id="an unknown key"),
+        pytest.param('\n\nmood = "notify"', ":3: unknown key mood", id="an unknown key"),
         pytest.param(
             '# a\r\nmode = "shout"\r\n', ":2: mode is", id="lines that end as Windows ends them"
         ),
@@ -136,7 +136,7 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text('mode = "observe"\n', encoding="utf-8-sig")
     assert load(path).mode == "observe"
-    path.write_text('mode = "tell"\nmood = 1\n', encoding="utf-8-sig")
+    path.write_text('mode = "notify"\nmood = 1\n', encoding="utf-8-sig")
     with pytest.raises(BadPolicy, match=":2: unknown key mood"):
         load(path)
 
@@ -144,7 +144,7 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", [(), ("absent",), ("rules", "on"), ("mode", "deeper"), (0,)])
 def test_no_line_is_guessed(key: tuple[str | int, ...]) -> None:
     """A key that no line sets has none, nor has one whose name is set twice."""
-    assert line_of('mode = "tell"\nrules.on = ["a"]\n[for.rules]\non = []', key) is None
+    assert line_of('mode = "notify"\nrules.on = ["a"]\n[for.rules]\non = []', key) is None
 
 
 def test_an_absent_file_is_said(tmp_path: Path) -> None:

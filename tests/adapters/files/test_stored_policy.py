@@ -22,8 +22,8 @@ EXTENSIVE = """
 mode = "observe"
 floor_usd = 0.1
 trial_floor_usd = 30
-dearer_percent = 80
-dearer_floor_usd = 12.5
+cost_spike_percent = 80
+cost_spike_min_usd = 12.5
 owner_tags = ["team", "Besitzer"]
 family_tag = "model"
 [accounts]
@@ -173,7 +173,7 @@ def test_any_policy_comes_back(policy: Policy) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "null", "{}", to_text(Policy()).replace('"5"', '"much"'), 'mode = "tell"'],
+    ["", "{", "[]", "null", "{}", to_text(Policy()).replace('"5"', '"much"'), 'mode = "notify"'],
 )
 def test_a_file_that_synth_did_not_write_is_refused(tmp_path: Path, text: str) -> None:
     """In one sentence with its name."""

@@ -42,7 +42,7 @@ def _entry(name: str, second: int, kind: str | None, rules: set[str], **of: Any)
         avoidable_usd=saving * len(rules),
         findings=[finding(name, saving_usd=saving) for name in sorted(rules)],
         rollup=of["rollup"],
-        own_rules=["r1"],
+        rollup_rules=["r1"],
         audit={"settled": of["settled"], "due_at": f"2026-11-20T1{of['due']}:00:00Z"},
     )
     return replace(given, run=run_summary(Purchase.ON_DEMAND, instance_type=kind))

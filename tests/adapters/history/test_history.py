@@ -142,7 +142,7 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
         avoidable_usd=Decimal("1.5"),
         lost_usd=Decimal(0),
         possible_usd=Decimal(0),
-        top_rule="gpu-underused",
+        costliest_rule="gpu-underused",
         unauditable=None,
         digest=digest_of(WAITING.document),
         ruleset="2026.11",
@@ -292,7 +292,7 @@ def test_the_top_rule_is_the_one_that_counts_most() -> None:
         finding("best", saving_usd=Decimal(2)),
     ]
     heads = [rows.head_of(entry(findings=findings[:number]), 1, "d") for number in (4, 3, 2)]
-    assert [head.top_rule for head in heads] == ["best", "possible", None]
+    assert [head.costliest_rule for head in heads] == ["best", "possible", None]
 
 
 def test_rows_say_that_their_dollars_are_estimates(history: History) -> None:

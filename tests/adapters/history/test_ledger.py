@@ -55,7 +55,7 @@ def one(name: str, version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
         worth=Worth.COUNTED,
         advices=("abcdefgh",),
         amount=Decimal("540.25"),
-        of_one_occasion=True,
+        is_single_occurrence=True,
     )
 
 
@@ -132,7 +132,7 @@ def test_a_running_job_is_kept_with_its_notices(alerts: Any) -> None:
         usd_per_hour=Decimal("37.69"),
         idle_since=NOON,
         idle_until=LATER,
-        idle_messages=1,
+        idle_message_count=1,
         sent=frozenset({RunningKind.LONG}),
         channels=("sns", "slack"),
         messages=1,
@@ -398,7 +398,7 @@ def test_a_damaged_row_is_a_repeat(client: Any, table: str) -> None:
         assert ledger.claim_send(f"n{number}", NOON, 60) is Claim.DONE
     ledger.change_circuit("slack", Circuit(), Circuit(9, 9), NOON)
     [item] = [one for one in everything(client, table) if "failures" in one]
-    bad = {"failures": {"S": "x"}, "closed_until": {"NULL": True}}
+    bad = {"failures": {"S": "x"}, "open_until": {"NULL": True}}
     client.put_item(TableName=table, Item=item | bad)
     assert ledger.circuit("slack") == Circuit()
 

@@ -120,7 +120,7 @@ def test_an_audit_has_at_most_forty_rows_of_findings(history: History) -> None:
 def test_a_roll_up_lists_the_findings_of_its_own(history: History) -> None:
     """Those of its training jobs have rows already, of their own audits."""
     findings = [finding("idle-tail"), finding("trials-fail")]
-    history.record(entry(rollup=True, own_rules=["trials-fail"], findings=findings))
+    history.record(entry(rollup=True, rollup_rules=["trials-fail"], findings=findings))
     history.record(entry("without", rollup=True, findings=findings))
     assert not found(history, "idle-tail")
     assert names(found(history, "trials-fail")) == ["train-1"]
@@ -155,11 +155,11 @@ FACTS = run_summary(
     phase_s={"Training": Decimal("3000.1"), "Downloading": Decimal(600)},
     retained_s=Decimal(60),
     fingerprint="f" * 64,
-    data_pinned=False,
-    left_artifact=True,
+    is_data_pinned=False,
+    has_artifact=True,
     reason="memory error",
     final_metrics={"validation:auc": Decimal("0.91234567890123456"), "odd": Decimal("1E-300")},
-    found_rules=("gpu-idle", "spot-not-used"),
+    rules_with_findings=("gpu-idle", "spot-not-used"),
     settings={"ResourceConfig.VolumeSizeInGB": "50", "BatchStrategy": ""},
 )
 BARE = run_summary(purchase=Purchase.ON_DEMAND)

@@ -81,7 +81,7 @@ def dollars_of(document: AuditDocument) -> Dollars:
     for one in filter(stands, document["findings"]):
         name = f"{one['bucket']}_usd"
         known = document[name] is not None  # type: ignore[literal-required]
-        if one["rule"] in (document["own_rules"] or ()) and known:
+        if one["rule"] in (document["rollup_rules"] or ()) and known:
             added[name] += one["saving_usd"] or _ZERO
     return added
 

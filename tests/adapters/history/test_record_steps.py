@@ -60,9 +60,9 @@ def test_a_version_that_moves_is_taken_out_where_it_was(
 
 def test_a_roll_up_without_findings_of_its_own_adds_nothing() -> None:
     """Its children are counted. Nor is it taken out where it was."""
-    rollup = head(rollup=True, own_rules=[])
+    rollup = head(rollup=True, rollup_rules=[])
     assert list(changes(None, rollup)) == []
-    assert list(changes(rollup, head(rollup=True, own_rules=[], job={"family": "other"}))) == []
+    assert list(changes(rollup, head(rollup=True, rollup_rules=[], job={"family": "other"}))) == []
 
 
 def test_a_run_that_none_is_compared_with_has_no_row_in_its_family() -> None:

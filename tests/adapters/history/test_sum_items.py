@@ -65,7 +65,7 @@ def test_the_largest_transaction_stays_under_100_actions(
     [
         ["avoidable_usd"],
         ["avoidable_usd", "lost_usd", "possible_usd"],
-        ["possible_usd", "possible_more_usd", "estimated"],
+        ["possible_usd", "possible_range_usd", "estimated"],
     ],
 )
 def test_an_update_is_within_dynamodbs_limits(known: list[str]) -> None:

@@ -177,7 +177,7 @@ def test_a_roll_up_counts_its_own_findings_once(history: History) -> None:
     rollup = entry(
         "sweep",
         rollup=True,
-        own_rules=["trials-fail"],
+        rollup_rules=["trials-fail"],
         findings=[finding(saving_usd=Decimal(3)), own],
         avoidable_usd=Decimal(3),
         lost_usd=Decimal("0.25"),

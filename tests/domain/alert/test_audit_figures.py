@@ -53,7 +53,7 @@ def test_figures_are_as_they_are_shown() -> None:
         Severity.HIGH, Decimal("2.04"), Decimal("0.00")
     )
     perhaps = parse(perhaps_lost_document()).figures
-    assert (perhaps.usd, perhaps.perhaps_usd, perhaps.at_stake_usd) == (0, *[Decimal("4.55")] * 2)
+    assert (perhaps.usd, perhaps.possible_loss_usd, perhaps.at_stake_usd) == (0, *[Decimal("4.55")] * 2)
     idle = parse(idle_document()).figures
     assert (idle.has_dollars, idle.usd) == (False, 0)
     assert advised_in(idle_document()) == ()
@@ -78,7 +78,7 @@ def test_what_is_accepted_is_what_exempt_findings_would_save() -> None:
 @pytest.mark.parametrize(
     "overrides",
     [
-        {"in_chat": False},
+        {"sent_to_channels": False},
         {"bucket": "possible"},
         {"bucket": "none"},
         {"severity": "info"},
@@ -86,7 +86,7 @@ def test_what_is_accepted_is_what_exempt_findings_would_save() -> None:
         {"exempt": EXEMPT},
         {"superseded_by": "gpu-count"},
         {"subsumed_by": "failed-spend"},
-        {"said_of": "train-vision-1"},
+        {"reported_for_run": "train-vision-1"},
     ],
 )
 def test_findings_that_do_not_count(overrides: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ def test_a_run_below_the_floor_of_a_cost_spike_ends_without_its_family(
 ) -> None:
     """It was advised nothing, so that only its cost could be a reason for a message."""
     whole = document(findings=[], bill=bill(total_usd=Decimal(cost_usd)))
-    policy = Policy(dearer_floor_usd=Decimal(floor_usd))
+    policy = Policy(cost_spike_min_usd=Decimal(floor_usd))
     why = why_no_alert(1, MessageAudit.parse(whole), policy)
     assert why == (None if may_be_spike else NOTHING_FOUND)
 
@@ -69,5 +69,5 @@ def test_a_correction_is_due_if_an_exemption_leaves_a_dollar_unexplained(
 )
 def test_the_last_message_of_a_story_at_a_border(runs: str, sent: str) -> None:
     """Each pair differs by the least that makes another message."""
-    policy = Policy(floor_usd=Decimal(10), dearer_floor_usd=Decimal(20))
+    policy = Policy(floor_usd=Decimal(10), cost_spike_min_usd=Decimal(20))
     assert Story(runs, policy).sent[-1] == sent

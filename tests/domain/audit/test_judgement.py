@@ -83,7 +83,7 @@ NO_TIMES: dict[str, Any] = dict.fromkeys(("started_at", "ended_at", "training_s"
 @pytest.mark.parametrize(
     "of",
     [
-        ran(7200, status="Failed", secondary_status="Failed", left_artifact=False),
+        ran(7200, status="Failed", secondary_status="Failed", has_artifact=False),
         replace(job(), status="Failed", phases=(), **NO_TIMES),
         ran(7200, free="built-in Debugger rule"),
     ],
@@ -157,7 +157,7 @@ def test_a_sum_of_0_beside_a_finding_without_a_figure_is_not_known() -> None:
     assert "gpu-underused" in sentence
     assert sentence.endswith(" not known: the bill is an upper bound.")
     assert (found["bill"]["complete"], found["bill"]["missing"]) == (False, [UPPER_BOUND])
-    failed = replace(spot, status="Failed", secondary_status="Failed", left_artifact=False)
+    failed = replace(spot, status="Failed", secondary_status="Failed", has_artifact=False)
     assert written(failed)["lost_usd"] is None
 
 
@@ -177,7 +177,7 @@ RUNNING = job(
     ended_at=None,
     training_s=None,
     billable_s=None,
-    left_artifact=None,
+    has_artifact=None,
     phases=(
         *phases(("Starting", -120), ("Downloading", 600)),
         replace(phases(("Training", 1))[0], started_at=START + timedelta(minutes=10), seconds=None),

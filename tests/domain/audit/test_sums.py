@@ -122,9 +122,9 @@ def test_a_share_of_an_unknown_sum_adds_nothing() -> None:
 @pytest.mark.parametrize(
     ("bucket", "saving", "sums"),
     [
-        ("avoidable", "0", RuleSums(1, avoidable_more_usd=Decimal("4.09"))),
+        ("avoidable", "0", RuleSums(1, avoidable_range_usd=Decimal("4.09"))),
         ("avoidable", "1.50", RuleSums(1, avoidable_usd=Decimal("1.50"))),
-        ("lost", "0", RuleSums(1, lost_more_usd=Decimal("4.09"))),
+        ("lost", "0", RuleSums(1, lost_range_usd=Decimal("4.09"))),
         ("none", "0", RuleSums(1)),
     ],
 )
@@ -227,7 +227,7 @@ def test_a_roll_up_adds_the_findings_of_its_own() -> None:
         finding("trials-fail", saving_usd=Decimal("2.5"), bucket="lost"),
     ]
     given = document(
-        rollup=True, own_rules=["trials-fail"], findings=found, lost_usd=Decimal("2.5")
+        rollup=True, rollup_rules=["trials-fail"], findings=found, lost_usd=Decimal("2.5")
     )
     assert sums_of(given) == Sums(
         lost_usd=Decimal("2.5"),

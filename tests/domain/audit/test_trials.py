@@ -34,7 +34,7 @@ def allocated(
 
 def test_a_finding_takes_what_the_childrens_findings_left() -> None:
     """Two trials of $1, one of which already has $0.40 avoidable: $1.60 of $2."""
-    trials = (trial(1, "0.9"), trial(2, "0.9", claimed_usd=Decimal("0.40")))
+    trials = (trial(1, "0.9"), trial(2, "0.9", counted_usd=Decimal("0.40")))
     [one] = allocated(("a", found(Bucket.AVOIDABLE, "trial-1", "trial-2")), trials=trials).findings
     assert (one.alone_usd, one.saving_usd) == (Decimal(2), Decimal("1.60"))
     assert one.severity is Severity.LOW
@@ -113,7 +113,7 @@ def test_advice_on_the_strategy_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "claimed_usd"),
+    ("changes", "counted_usd"),
     [
         ({"avoidable_usd": Decimal("0.5"), "lost_usd": Decimal(2)}, "2.5"),
         ({"avoidable_usd": None, "lost_usd": Decimal(2)}, None),
@@ -124,11 +124,11 @@ def test_advice_on_the_strategy_alone() -> None:
     ],
 )
 def test_a_trials_claims_are_known_when_both_sums_are(
-    changes: dict[str, Any], claimed_usd: str | None
+    changes: dict[str, Any], counted_usd: str | None
 ) -> None:
     """An unknown sum beside a known one leaves what the trial's findings took unknown."""
-    claimed = trial_of(document(**changes), {}, None).claimed_usd
-    assert claimed == (None if claimed_usd is None else Decimal(claimed_usd))
+    claimed = trial_of(document(**changes), {}, None).counted_usd
+    assert claimed == (None if counted_usd is None else Decimal(counted_usd))
 
 
 CENTS = st.integers(0, 10_000).map(lambda cents: Decimal(cents) / 100)
@@ -150,7 +150,7 @@ def test_shares_never_exceed_what_is_left_of_the_bills(
     """Whatever the findings name: counted shares and claims together are at most the bills."""
     trials = tuple(
         trial(
-            n, None, total_usd=sum(parts, Decimal(0)), claimed_usd=parts[0], possible_usd=parts[1]
+            n, None, total_usd=sum(parts, Decimal(0)), counted_usd=parts[0], possible_usd=parts[1]
         )
         for n, parts in enumerate(bills)
     )

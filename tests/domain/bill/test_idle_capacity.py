@@ -160,7 +160,7 @@ def test_eight_hosts_at_a_quarter_of_their_gpus_have_three_quarters_of_the_bill_
     of = ran(86400, GPUS, 8)
     figure = idle_of(of, flat(of, 1440, hosts=8, gpu=25))
     assert (figure.paid, figure.idle, figure.list_usd) == (768, 576, Decimal("691.20"))
-    assert (figure.counted_usd, figure.look_at) == (0, ("communication", "profile"))
+    assert (figure.counted_usd, figure.likely_causes) == (0, ("communication", "profile"))
 
 
 def test_what_is_not_priced_or_not_paid_for() -> None:
@@ -170,7 +170,7 @@ def test_what_is_not_priced_or_not_paid_for() -> None:
     assert figure.list_usd is None
     of = job(GPUS, status="Failed", started_at=None, training_s=None, billable_s=None, phases=())
     figure = idle_of(of, usage(of))
-    assert (figure.paid, figure.idle, figure.list_usd, figure.look_at) == (0, 0, 0, ())
+    assert (figure.paid, figure.idle, figure.list_usd, figure.likely_causes) == (0, 0, 0, ())
 
 
 def _trainium(of: Job) -> Measurements:

@@ -54,7 +54,7 @@ def worked(hours: str, unit: str = "gpu_hours") -> AuditDocument:
             "idle": 10 - Decimal(hours),
             "list_usd": None,
             "counted_usd": None,
-            "look_at": [],
+            "likely_causes": [],
         }
     )
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.job.addresses import bucket_of, data_pinned
+from sageaudit.domain.job.addresses import bucket_of, is_data_pinned
 
 NO_BUCKETS = """
 s3:// s3:///key s3://ab/key s3://Old_Style/key s3://10.0.0.1/key file:///opt/ml/model
@@ -58,13 +58,13 @@ data/.amazon.manifest
 @pytest.mark.parametrize("path", VERSIONS.split())
 def test_an_address_that_names_a_version_is_pinned(path: str) -> None:
     """A version, a day or moment, a hash, a pipeline's execution, an object's own version."""
-    assert data_pinned([("train", f"s3://bucket/{path}")]) is True
+    assert is_data_pinned([("train", f"s3://bucket/{path}")]) is True
 
 
 @pytest.mark.parametrize("path", ["", *NO_VERSIONS.split()])
 def test_an_address_that_may_hold_other_data_tomorrow_is_not(path: str) -> None:
     """A month still grows; a word, an account's number and a model's name are no versions."""
-    assert data_pinned([("train", f"s3://bucket-20260520/{path}")]) is False
+    assert is_data_pinned([("train", f"s3://bucket-20260520/{path}")]) is False
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_all_inputs_must_name_a_version(
     inputs: list[tuple[str, str | None]], pinned: bool | None
 ) -> None:
     """A file system may change unseen, and code alone fetches data that nobody sees."""
-    assert data_pinned(inputs) is pinned
+    assert is_data_pinned(inputs) is pinned
 
 
 def test_a_long_hostile_address_is_read_quickly() -> None:
     """Only what S3 can hold is looked at."""
-    assert data_pinned([("train", "s3://b/" + "version" * 200_000)]) is False
-    assert data_pinned([("train", "s3://b/" + "0" * 500_000)]) is False
+    assert is_data_pinned([("train", "s3://b/" + "version" * 200_000)]) is False
+    assert is_data_pinned([("train", "s3://b/" + "0" * 500_000)]) is False

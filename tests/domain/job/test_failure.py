@@ -21,7 +21,7 @@ def failed(reason: str | None = None, **changes: Any) -> Job:
 def stopped(**changes: Any) -> Job:
     """An hour on ml.m5.xlarge that was stopped and left nothing."""
     plain: dict[str, Any] = dict.fromkeys(("status", "secondary_status"), "Stopped")
-    return ran(3600, **plain | {"left_artifact": False} | changes)
+    return ran(3600, **plain | {"has_artifact": False} | changes)
 
 
 @pytest.mark.parametrize(
@@ -97,23 +97,23 @@ def test_a_completed_run_hit_no_limit() -> None:
 
 def test_an_artifact_goes_before_checkpoints() -> None:
     """What is left, in a word."""
-    assert kept(stopped(left_artifact=True, checkpointed=True)) == "an artifact"
+    assert kept(stopped(has_artifact=True, checkpointed=True)) == "an artifact"
     assert kept(stopped(checkpointed=True)) == "checkpoints"
     assert kept(stopped()) is None
 
 
 def test_a_failure_is_lost_unless_a_limit_cut_work_that_is_kept() -> None:
     """Half an artifact of a crash is no result; checkpoints before a limit are."""
-    assert not_lost(failed("exit code 1", left_artifact=True)) is None
-    cut = failed("MaxRuntimeExceeded", left_artifact=False, checkpointed=True)
+    assert not_lost(failed("exit code 1", has_artifact=True)) is None
+    cut = failed("MaxRuntimeExceeded", has_artifact=False, checkpointed=True)
     assert not_lost(cut) == NotApplicable("it ended early, but it left checkpoints")
-    assert not_lost(failed("MaxRuntimeExceeded", left_artifact=None)) is None
+    assert not_lost(failed("MaxRuntimeExceeded", has_artifact=None)) is None
 
 
 def test_a_stopped_run_is_lost_only_where_nothing_can_be_left() -> None:
     """A trial's metric is its result; an unknown artifact is unknown."""
     assert not_lost(stopped()) is None
     assert isinstance(not_lost(stopped(parent=TRIAL)), NotApplicable)
-    unsure = not_lost(stopped(left_artifact=None))
+    unsure = not_lost(stopped(has_artifact=None))
     assert isinstance(unsure, Unknown)
     assert unsure.code == "artifact_unknown"

@@ -135,7 +135,7 @@ def test_a_whole_answer_is_read() -> None:
     assert (job.training_s, job.billable_s) == (Decimal(3600), Decimal(3600))
     assert job.started_at == datetime(2026, 5, 20, 10, 0, tzinfo=UTC)
     assert job.ended_at == datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
-    assert (job.tags, job.left_artifact) == ({"team": "vision"}, True)
+    assert (job.tags, job.has_artifact) == ({"team": "vision"}, True)
 
 
 def test_what_the_caller_knows_comes_before_the_arn() -> None:
@@ -450,7 +450,7 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
                 "parent",
                 "output_compression",
                 "image_pull_in_download",
-                "data_pinned",
+                "is_data_pinned",
                 "objective",
             )
         ),
@@ -480,8 +480,8 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
             "channels",
             (InputChannel("train", DataSource.S3, "FastFile", "ShardedByS3Key"),),
         ),
-        (TRAINING, channel(SHARDED), "data_pinned", True),
-        (TRAINING, channel(S3), "data_pinned", False),
+        (TRAINING, channel(SHARDED), "is_data_pinned", True),
+        (TRAINING, channel(S3), "is_data_pinned", False),
         # no keep-alive and no status: no pool
         (
             TRAINING,
@@ -501,7 +501,7 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
         # Describe may name the path of a model that was never written; an answer without it says
         # that nothing was uploaded only where its transitions end a run that ended early
         *(
-            (TRAINING, {**steps(*statuses), "ModelArtifacts": artifacts}, "left_artifact", left)
+            (TRAINING, {**steps(*statuses), "ModelArtifacts": artifacts}, "has_artifact", left)
             for statuses, artifacts, left in (
                 (("Training", "Stopping", "Uploading"), MODEL, True),
                 (("Training", "Stopping"), MODEL, None),
@@ -600,16 +600,16 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
             ),
         ),
         # a query's answer may differ each time
-        (PROCESSING, {"ProcessingInputs": [PINNED]}, "data_pinned", True),
-        (PROCESSING, {"ProcessingInputs": [PINNED, {"InputName": "q"}]}, "data_pinned", None),
+        (PROCESSING, {"ProcessingInputs": [PINNED]}, "is_data_pinned", True),
+        (PROCESSING, {"ProcessingInputs": [PINNED, {"InputName": "q"}]}, "is_data_pinned", None),
         # the API of transform jobs has no volume; empty strings are absent
         (TRANSFORM, {}, "volume_gb", None),
         (TRANSFORM, {}, "instance_count", 2),
         (TRANSFORM, {}, "entry_point", "ranker"),
         (TRANSFORM, {"LabelingJobArn": "", "FailureReason": ""}, "parent", None),
         (TRANSFORM, {"LabelingJobArn": "", "FailureReason": ""}, "failure", None),
-        (TRANSFORM, {"TransformInput": TRANSFORMED}, "data_pinned", True),
-        (TRANSFORM, {}, "data_pinned", None),
+        (TRANSFORM, {"TransformInput": TRANSFORMED}, "is_data_pinned", True),
+        (TRANSFORM, {}, "is_data_pinned", None),
         (TRAINING, {}, "batch", TransformBatching()),
         (TRANSFORM, {"BatchStrategy": ...}, "batch", TransformBatching()),
         (

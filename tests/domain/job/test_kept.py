@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.aws.clients import api_model
-from sageaudit.domain.job.addresses import data_pinned
+from sageaudit.domain.job.addresses import is_data_pinned
 from sageaudit.domain.job.describe import STATES, TAGS, keep, kept_tags, parse
 from sageaudit.domain.job.fields import KeptAs, Shape
 from sageaudit.domain.job.job_fields import FIELDS
@@ -102,7 +102,7 @@ def test_an_address_is_kept_as_its_bucket_and_whether_its_data_may_change(
     """Keys name people and contracts: no audit reads them."""
     found = keep({"CheckpointConfig": {"S3Uri": address}})["CheckpointConfig"]["S3Uri"]
     assert found == kept
-    assert data_pinned([("train", found)]) == data_pinned([("train", address)])
+    assert is_data_pinned([("train", found)]) == is_data_pinned([("train", address)])
 
 
 def test_what_aws_adds_later_is_unknown_and_what_nobody_reads_is_gone() -> None:

@@ -34,7 +34,7 @@ def read(text: str) -> Policy:
 def test_an_empty_policy_is_the_default() -> None:
     """But for its version, which names the text."""
     policy = read("")
-    assert (policy.mode, policy.floor_usd) == ("tell", 5)
+    assert (policy.mode, policy.floor_usd) == ("notify", 5)
     assert (policy.severity.high_usd, policy.severity.medium_usd) == (100, 10)
     assert (policy.rules_off, policy.members) == (frozenset(), Members())
 
@@ -132,7 +132,7 @@ def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] |
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ('mood = "tell"', "mood"),
+        ('mood = "notify"', "mood"),
         ('mode = "shout"', "mode"),
         ("mode = 5", "mode is not a string"),
         ("floor_usd = -1", "floor_usd"),
@@ -324,7 +324,7 @@ def test_later_sections_stand_over_earlier_ones() -> None:
 
 def test_the_version_follows_the_content() -> None:
     """The order of keys does not matter, a value does; a rule that is on anyway may be listed."""
-    one, same = read('mode = "tell"\nfloor_usd = 5'), read('floor_usd = 5\nmode = "tell"')
+    one, same = read('mode = "notify"\nfloor_usd = 5'), read('floor_usd = 5\nmode = "notify"')
     assert one.version == same.version
     assert one.version != read("floor_usd = 6").version
     assert read('[rules]\non = ["gpu-underused"]').rules_on == {"gpu-underused"}

@@ -77,5 +77,5 @@ def test_what_a_rule_of_requests_says_itself_is_not_said_twice() -> None:
     told = audit(finding("spot-without-checkpoint", fix=[parameter]), name="before")
     found = planned(spot, earlier=[earlier_run(1)], audits=[told])
     [own] = [f for f in found.findings if f.rule.name == "spot-without-checkpoint"]
-    assert own.said_of == "before"
+    assert own.reported_for_run == "before"
     assert found.ignored == ()

@@ -174,7 +174,7 @@ def test_what_is_set_aside_comes_last_with_its_reason(aside: dict[str, Any], why
 
 def test_advice_that_an_earlier_run_had_is_only_named() -> None:
     """In one sentence, with the run."""
-    again = [finding(rule=rule, said_of="train-1") for rule in ("a", "b")]
+    again = [finding(rule=rule, reported_for_run="train-1") for rule in ("a", "b")]
     found, repeated = findings_of(document(findings=[*again, finding(rule="new")]))
     assert [one.rule for one in found] == ["new"]
     assert repeated == "As for train-1, an earlier run of the family: a, b"

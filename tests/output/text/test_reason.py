@@ -34,10 +34,10 @@ SEVERE, TEN_TIMES = "this run is more severe", "it is 10 times as much or more"
 
 
 def further(
-    news: News | None, why: str, after: Alert = LOW, *, of_one_occasion: bool = False
+    news: News | None, why: str, after: Alert = LOW, *, is_single_occurrence: bool = False
 ) -> AlertDecision:
     """A message about what is new; without any, it is worse."""
-    last = replace(after, worth=Worth.COUNTED, amount=Decimal(6), of_one_occasion=of_one_occasion)
+    last = replace(after, worth=Worth.COUNTED, amount=Decimal(6), is_single_occurrence=is_single_occurrence)
     kind = AlertKind.AGAIN if news else AlertKind.WORSE
     return AlertDecision(
         kind, news, why, last, month=Month(Worth.COUNTED, Decimal(60), Decimal(60), 12)
@@ -53,7 +53,7 @@ def further(
             TEN_TIMES,
         ),
         (
-            further(News.GREW, "it", of_one_occasion=True),
+            further(News.GREW, "it", is_single_occurrence=True),
             "now wastes about $60 a month, 12 runs",
             "it",
         ),

@@ -51,7 +51,7 @@ def in_order(*stretches: tuple[int, str, dict[str, Any]]) -> list[AuditSummary]:
     ]
 
 
-REPORTED: dict[str, Any] = {"found_rules": (RULE,)}
+REPORTED: dict[str, Any] = {"rules_with_findings": (RULE,)}
 DOUBLED = ran(7200, **NO_STORAGE)
 """Two hours: $0.46."""
 BATCH = replace(DOUBLED, kind=JobKind.PROCESSING, phases=phases(("Processing", 7200)), volume_gb=30)
@@ -208,34 +208,34 @@ def test_a_lasting_step_is_named_until_it_has_stood_for_three_runs_and_posted_on
     # The data doubled: the second and the third run are the same event, the fourth is usual.
     result = verdict(DOUBLED, earlier=in_order((20, "0.23", {})))
     assert result == finds(
-        "Expected about $0.23 (the median of 10 earlier runs), got $0.46.…", said_of=None
+        "Expected about $0.23 (the median of 10 earlier runs), got $0.46.…", reported_for_run=None
     )
     result = verdict(DOUBLED, earlier=in_order((20, "0.23", {}), (1, "0.46", REPORTED)))
-    assert result == finds(said_of="train-1")
+    assert result == finds(reported_for_run="train-1")
     result = verdict(DOUBLED, earlier=in_order((20, "0.23", {}), (2, "0.46", REPORTED)))
-    assert result == finds(said_of="train-1")
+    assert result == finds(reported_for_run="train-1")
     assert verdict(DOUBLED, earlier=in_order((20, "0.23", {}), (3, "0.46", REPORTED))) == CLEAR
     assert verdict(DOUBLED, earlier=in_order((20, "0.23", {}), (25, "0.46", {}))) == CLEAR
 
 
 def test_an_event_that_grows_from_0_368_to_0_46_dollars_a_quarter_is_posted_again() -> None:
     result = verdict(DOUBLED, earlier=in_order((20, "0.23", {}), (1, "0.368", REPORTED)))
-    assert result == finds(said_of=None)
+    assert result == finds(reported_for_run=None)
     result = verdict(DOUBLED, earlier=in_order((20, "0.23", {}), (1, "0.369", REPORTED)))
-    assert result == finds(said_of="train-1")
+    assert result == finds(reported_for_run="train-1")
 
 
 def test_an_event_that_nobody_was_told_of_is_posted() -> None:
     """The run before was not judged."""
     result = verdict(DOUBLED, earlier=in_order((20, "0.23", {}), (1, "0.46", {})))
-    assert result == finds(said_of=None)
+    assert result == finds(reported_for_run=None)
 
 
 def test_an_event_that_ended_is_another_one_when_it_comes_back() -> None:
     result = verdict(
         DOUBLED, earlier=in_order((20, "0.23", {}), (1, "0.46", REPORTED), (1, "0.23", {}))
     )
-    assert result == finds(said_of=None)
+    assert result == finds(reported_for_run=None)
 
 
 def test_the_newest_level_counts_not_half_a_year() -> None:
@@ -271,7 +271,7 @@ def test_advice_that_is_undone_is_named_at_its_first_runs() -> None:
             (6, "0.23", ON_XLARGE),
         ),
     )
-    assert result == finds(said_of=None)
+    assert result == finds(reported_for_run=None)
 
 
 def test_a_cheaper_type_is_no_event_and_its_own_level_soon() -> None:

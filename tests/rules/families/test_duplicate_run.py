@@ -12,13 +12,13 @@ from tests.fakes.judging import answer, savings_of, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "duplicate-run"
-RUN = ran(3600, fingerprint="f1", data_pinned=True)
+RUN = ran(3600, fingerprint="f1", is_data_pinned=True)
 """An hour at $0.23 and a volume of 30 GB at $0.14 a month."""
 
 
 def same(days_ago: int = 3, **facts: Any) -> AuditSummary:
     """A success of $0.23 with the run's fingerprint on pinned data."""
-    return earlier_run(days_ago, **{"fingerprint": "f1", "data_pinned": True} | facts)
+    return earlier_run(days_ago, **{"fingerprint": "f1", "is_data_pinned": True} | facts)
 
 
 NIGHTLY = replace(RUN, ended_at=START)
@@ -61,10 +61,10 @@ def test_runs_at_a_steady_cadence_are_a_schedule_said_once_and_without_dollars()
         "point and hyperparameters.",
         builder="fact",
         usd=None,
-        said_of=None,
+        reported_for_run=None,
     )
     result = verdict(NIGHTLY, earlier=[same(day) for day in (1, 2, 3, 4)])
-    assert result == finds("A schedule: 5 runs…", said_of=GOES_ON)
+    assert result == finds("A schedule: 5 runs…", reported_for_run=GOES_ON)
     result = verdict(NIGHTLY, earlier=[same(day) for day in (1, 2, 5, 6, 7)])
     assert result == finds("A schedule: 6 runs about 24 h…")
     assert verdict(NIGHTLY, earlier=[same(1), same(2)]) == finds(builder="possible")
@@ -78,7 +78,7 @@ def test_runs_at_a_steady_cadence_are_a_schedule_said_once_and_without_dollars()
 def test_a_run_that_gave_nothing_is_repeated_for_a_reason() -> None:
     """It failed, or left no model."""
     assert verdict(RUN, earlier=[same(status="Failed")]) == CLEAR
-    assert verdict(RUN, earlier=[same(left_artifact=False)]) == CLEAR
+    assert verdict(RUN, earlier=[same(has_artifact=False)]) == CLEAR
 
 
 def test_a_run_30_days_ago_is_near_and_31_days_ago_it_is_not() -> None:
@@ -104,12 +104,12 @@ def test_a_run_that_failed_itself_is_not_its_concern() -> None:
 
 def test_data_at_a_moving_prefix_is_not_the_same() -> None:
     """A daily job reads other objects."""
-    result = verdict(replace(RUN, data_pinned=False), earlier=[same(data_pinned=False)])
+    result = verdict(replace(RUN, is_data_pinned=False), earlier=[same(is_data_pinned=False)])
     assert result == cannot_judge("data_may_have_changed")
-    assert verdict(RUN, earlier=[same(data_pinned=False)]) == cannot_judge("data_may_have_changed")
-    result = verdict(replace(RUN, data_pinned=None), earlier=[same(data_pinned=None)])
+    assert verdict(RUN, earlier=[same(is_data_pinned=False)]) == cannot_judge("data_may_have_changed")
+    result = verdict(replace(RUN, is_data_pinned=None), earlier=[same(is_data_pinned=None)])
     assert result == cannot_judge("data_may_have_changed")
-    assert verdict(RUN, earlier=[same(data_pinned=None)]) == cannot_judge("data_may_have_changed")
+    assert verdict(RUN, earlier=[same(is_data_pinned=None)]) == cannot_judge("data_may_have_changed")
 
 
 def test_without_a_fingerprint_or_history_it_is_unknown() -> None:
@@ -123,7 +123,7 @@ def test_without_a_fingerprint_or_history_it_is_unknown() -> None:
 
 def test_a_guess_leaves_the_dollars_to_what_own_runs_show() -> None:
     """The whole run may be a repeat; that spot saves 60% of it, two own runs have shown."""
-    run = ran(7200, "ml.g5.2xlarge", volume_gb=0, fingerprint="f1", data_pinned=True)
+    run = ran(7200, "ml.g5.2xlarge", volume_gb=0, fingerprint="f1", is_data_pinned=True)
     spot: dict[str, Any] = {"purchase": Purchase.SPOT, "billable_s": Decimal(1440)}
     others = [same(3, total_usd=Decimal(3)), *(same(day, **spot) for day in (4, 5))]
     earlier = [replace(run, instance_type="ml.g5.2xlarge") for run in others]

@@ -133,17 +133,17 @@ def test_a_job_that_never_started_cost_nothing(status: str) -> None:
 
 def test_a_stopped_run_that_left_nothing_is_lost() -> None:
     """Neither artifact nor checkpoints."""
-    result = verdict(ran(3600, status="Stopped", left_artifact=False))
+    result = verdict(ran(3600, status="Stopped", has_artifact=False))
     assert result == finds("…left no artifact…", bucket="lost")
 
 
 def test_a_stopped_run_that_kept_something_is_not_judged() -> None:
     # An artifact, a run that can be resumed, an early-stopped trial.
-    assert verdict(ran(3600, status="Stopped", left_artifact=True)) == does_not_apply("…artifact…")
-    result = verdict(ran(3600, status="Stopped", left_artifact=False, checkpointed=True))
+    assert verdict(ran(3600, status="Stopped", has_artifact=True)) == does_not_apply("…artifact…")
+    result = verdict(ran(3600, status="Stopped", has_artifact=False, checkpointed=True))
     assert result == does_not_apply("…checkpoints…")
     result = verdict(
-        ran(3600, status="Stopped", left_artifact=False, parent=Parent(SEARCH, "arn:t"))
+        ran(3600, status="Stopped", has_artifact=False, parent=Parent(SEARCH, "arn:t"))
     )
     assert result == does_not_apply("…tuning job…")
 
@@ -155,7 +155,7 @@ def test_a_failed_trial_is_lost_all_the_same() -> None:
 
 def test_whether_a_stopped_job_left_anything_may_not_be_known() -> None:
     # Processing and transform jobs write their outputs themselves.
-    result = verdict(ran(3600, status="Stopped", kind=JobKind.PROCESSING, left_artifact=None))
+    result = verdict(ran(3600, status="Stopped", kind=JobKind.PROCESSING, has_artifact=None))
     assert result == cannot_judge("artifact_unknown")
 
 
@@ -186,12 +186,12 @@ def test_a_time_box_is_not_lost() -> None:
             checkpointed=True,
             status="Stopped",
             secondary_status="MaxRuntimeExceeded",
-            left_artifact=False,
+            has_artifact=False,
         )
     )
     assert result == does_not_apply("…checkpoints…")
     result = verdict(
-        ran(3600, status="Stopped", secondary_status="MaxRuntimeExceeded", left_artifact=False)
+        ran(3600, status="Stopped", secondary_status="MaxRuntimeExceeded", has_artifact=False)
     )
     assert result == finds(evidence={"reason_class": "limit reached"})
 
@@ -267,7 +267,7 @@ def test_with_checkpoints_of_the_scripts_own_or_uploaded_outputs_lost_is_up_to_t
         evidence={"checkpointed": True},
     )
     result = verdict(
-        replace(ran(3600, status="Stopped", left_artifact=False), hints=Hints(own_checkpoints=True))
+        replace(ran(3600, status="Stopped", has_artifact=False), hints=Hints(own_checkpoints=True))
     )
     assert result == finds(
         "…was stopped and left no artifact…of its script's own may hold…", usd="0.000000"

@@ -36,7 +36,7 @@ def cut(**changes: Any) -> Job:
     plain: dict[str, Any] = {
         "status": "Stopped",
         "secondary_status": "MaxRuntimeExceeded",
-        "left_artifact": False,
+        "has_artifact": False,
         "max_runtime_s": 3600,
     }
     return ran(3600, **plain | changes)
@@ -49,7 +49,7 @@ def cut_processing(**changes: Any) -> Job:
         "status": "Failed",
         "secondary_status": None,
         "failure": "MaxRuntimeExceeded",
-        "left_artifact": None,
+        "has_artifact": None,
     }
     return cut(**plain | changes)
 
@@ -67,7 +67,7 @@ def cut_after(seconds: int) -> Job:
         seconds,
         status="Stopped",
         secondary_status="MaxRuntimeExceeded",
-        left_artifact=False,
+        has_artifact=False,
         max_runtime_s=seconds,
     )
 
@@ -209,7 +209,7 @@ def test_a_processing_job_can_only_get_more_time() -> None:
 
 def test_a_stopped_processing_job_may_have_left_outputs() -> None:
     # Whether its uploads took place is not recorded.
-    result = verdict(cut(kind=JobKind.PROCESSING, secondary_status=None, left_artifact=None))
+    result = verdict(cut(kind=JobKind.PROCESSING, secondary_status=None, has_artifact=None))
     assert result == cannot_judge("artifact_unknown")
 
 
@@ -247,7 +247,7 @@ def test_without_times_or_price_it_is_still_said() -> None:
 @pytest.mark.parametrize(
     ("left", "says"),
     [
-        ({"left_artifact": True}, "…it left an artifact."),
+        ({"has_artifact": True}, "…it left an artifact."),
         ({"checkpointed": True}, "…it left checkpoints."),
     ],
 )

@@ -39,7 +39,7 @@ def test_a_limit_that_could_cost_hundreds_is_found() -> None:
 def test_it_has_no_dollars() -> None:
     """A guard-rail: nothing was spent for it."""
     result = verdict(LOOSE)
-    assert result == finds(usd=None, bucket="none", severity="info", in_chat=False)
+    assert result == finds(usd=None, bucket="none", severity="info", sent_to_channels=False)
 
 
 def test_a_limit_of_200_dollars_is_clear_and_one_second_more_is_found() -> None:

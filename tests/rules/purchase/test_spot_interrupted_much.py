@@ -97,7 +97,7 @@ def test_an_undisturbed_run_is_clear() -> None:
 def test_a_wait_that_was_too_long_has_no_second_figure() -> None:
     # limit-hit counts a run that left nothing; what a run left can be used.
     result = verdict(
-        spot(left_artifact=False, status="Stopped", secondary_status="MaxWaitTimeExceeded")
+        spot(has_artifact=False, status="Stopped", secondary_status="MaxWaitTimeExceeded")
     )
     assert result == finds(
         "Waiting and work together passed MaxWaitTimeInSeconds after 2 interruptions; "
@@ -144,14 +144,14 @@ def test_the_advised_run_is_not_sent_back_to_spot() -> None:
     result = answer(
         "spot-not-used",
         ran(100_000, "ml.m5.xlarge", checkpointed=True),
-        earlier=[earlier_run(purchase=Purchase.SPOT, found_rules=(RULE,))],
+        earlier=[earlier_run(purchase=Purchase.SPOT, rules_with_findings=(RULE,))],
     )
     assert result == does_not_apply("…interrupted too much…")
     result = answer(
         "spot-not-used",
         ran(100_000, "ml.m5.xlarge", checkpointed=True),
         earlier=[
-            earlier_run(purchase=Purchase.SPOT, found_rules=(RULE,), instance_type="ml.m5.large")
+            earlier_run(purchase=Purchase.SPOT, rules_with_findings=(RULE,), instance_type="ml.m5.large")
         ],
     )
     assert result == FOUND
@@ -212,7 +212,7 @@ def test_a_wait_in_vain_names_checkpoints_before_the_purchase() -> None:
         spot(
             status="Stopped",
             secondary_status="MaxWaitTimeExceeded",
-            left_artifact=False,
+            has_artifact=False,
             training_s=Decimal(7200),
         )
     )

@@ -25,7 +25,7 @@ CHECKPOINTS_FIRST = [
 
 def told_of_spot(days_ago: int) -> AuditSummary:
     """A run on demand that was told of spot."""
-    return earlier_run(days_ago, found_rules=(RULE,), instance_type=GPU)
+    return earlier_run(days_ago, rules_with_findings=(RULE,), instance_type=GPU)
 
 
 def spot_runs(*billed_of_1000: int, first: int = 1, **facts: Any) -> list[AuditSummary]:
@@ -193,9 +193,9 @@ def test_what_own_runs_prove_is_posted_once() -> None:
         ran(1800, GPU, 6),
         earlier=[earlier_run(1), told_of_spot(2), *spot_runs(400, 300, 350, first=3)],
     )
-    assert result == finds(said_of="train-2")
+    assert result == finds(reported_for_run="train-2")
     result = verdict(ran(1800, GPU, 6), earlier=[*spot_runs(400, 300, 350), told_of_spot(4)])
-    assert result == finds(said_of=None)
+    assert result == finds(reported_for_run=None)
 
 
 def test_spot_that_saved_its_family_nothing_is_not_advised() -> None:

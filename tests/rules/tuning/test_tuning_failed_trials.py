@@ -13,7 +13,7 @@ def trials(completed: int, failed: int) -> list[Trial]:
     """$1 each; the dollars of failed trials are lost in their own audits."""
     good = [trial(n, "0.9") for n in range(completed)]
     bad = [
-        trial(completed + n, None, status="Failed", claimed_usd=Decimal(1)) for n in range(failed)
+        trial(completed + n, None, status="Failed", counted_usd=Decimal(1)) for n in range(failed)
     ]
     return [*good, *bad]
 

@@ -39,7 +39,7 @@ def test_the_figure_is_what_the_trials_own_findings_left() -> None:
     result = verdict(
         [
             *BEST_SECOND[:10],
-            trial(11, "0.89", claimed_usd=Decimal("0.25")),
+            trial(11, "0.89", counted_usd=Decimal("0.25")),
             trial(12, "0.89", possible_usd=Decimal("0.50")),
         ],
         tuning_job(),

@@ -61,7 +61,7 @@ HALF = ("ml.g4dn.2xlarge", 3600, "0.94")
 STEP = DearerStep(
     "ml.g4dn.2xlarge", "ml.g4dn.xlarge", Decimal("0.94"), Decimal("1.1"), 1, Purchase.ON_DEMAND
 )
-ADVISED = tried(ON_TODAYS, count=1, advised_type="ml.g4dn.2xlarge")
+ADVISED = tried(ON_TODAYS, count=1, recommended_type="ml.g4dn.2xlarge")
 
 
 M6I = replace(
@@ -288,7 +288,7 @@ def test_the_type_that_the_family_was_advised_is_kept_while_it_saves_nearly_as_m
     result = verdict(
         T4,
         even_use(minutes=60, **WELL_USED),
-        earlier=tried(("ml.g4dn.2xlarge", 3600, "0.9"), count=1, advised_type="ml.g4dn.2xlarge"),
+        earlier=tried(("ml.g4dn.2xlarge", 3600, "0.9"), count=1, recommended_type="ml.g4dn.2xlarge"),
         market=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.805"}),
     )
     assert result == finds(fix=["ml.g4dn.xlarge"])
@@ -326,31 +326,31 @@ def test_such_a_step_is_known_for_as_long_as_the_family_has_runs() -> None:
     # The runs of the step are long gone: a run of today's family kept it, and so no run is moved to
     # that type or a smaller one. Nor for runs of another count, or where it is shown to pay by now.
     assert (
-        verdict(T4_HALF, even_use(minutes=60, **LITTLE), earlier=tried(HALF, dearer_steps=(STEP,)))
+        verdict(T4_HALF, even_use(minutes=60, **LITTLE), earlier=tried(HALF, costlier_steps=(STEP,)))
         == CLEAR
     )
     result = verdict(
         T4_HALF,
         even_use(minutes=60, **LITTLE),
-        earlier=[*tried(HALF), *tried(HALF, dearer_steps=(STEP,))],
+        earlier=[*tried(HALF), *tried(HALF, costlier_steps=(STEP,))],
     )
     assert result == finds(fix=["ml.g4dn.xlarge"])
     result = verdict(
         T4_HALF,
         even_use(minutes=60, **LITTLE),
-        earlier=tried(HALF, dearer_steps=(replace(STEP, instance_count=2),)),
+        earlier=tried(HALF, costlier_steps=(replace(STEP, instance_count=2),)),
     )
     assert result == finds(fix=["ml.g4dn.xlarge"])
     result = verdict(
         T4_HALF,
         even_use(minutes=60, **LITTLE),
-        earlier=tried(HALF, ("ml.g4dn.xlarge", 3600, "0.736"), dearer_steps=(STEP,)),
+        earlier=tried(HALF, ("ml.g4dn.xlarge", 3600, "0.736"), costlier_steps=(STEP,)),
     )
     assert result == finds(fix=["ml.g4dn.xlarge"])
     result = verdict(
         T4_HALF,
         even_use(minutes=60, **LITTLE),
-        earlier=tried(HALF, ("ml.g4dn.xlarge", 7200, "1.472"), dearer_steps=(STEP,)),
+        earlier=tried(HALF, ("ml.g4dn.xlarge", 7200, "1.472"), costlier_steps=(STEP,)),
     )
     assert result == CLEAR
 
@@ -366,7 +366,7 @@ def test_a_job_that_never_started_has_nothing_to_move() -> None:
 def test_a_run_is_stored_with_the_type_that_it_was_advised() -> None:
     """One of the findings that stand; none where nothing names a type."""
     told, clear = (
-        run_summary(audited(T4, flat(T4, 60, 1, **use))).advised_type
+        run_summary(audited(T4, flat(T4, 60, 1, **use))).recommended_type
         for use in (WELL_USED, dict.fromkeys(WELL_USED, 95.0))
     )
     assert (told, clear) == ("ml.g4dn.xlarge", None)
@@ -399,24 +399,24 @@ def test_each_run_keeps_the_steps_of_the_runs_before_it() -> None:
         facts = run_summary(audit)
         runs = [earlier_run(1, total_usd=Decimal("0.94"), **run_fields(facts)), *runs][:50]
     assert not any(run.instance_type == "ml.g4dn.xlarge" for run in runs)
-    [step] = facts.dearer_steps or ()
+    [step] = facts.costlier_steps or ()
     assert (step.to_type, step.to_usd) == ("ml.g4dn.xlarge", Decimal("1.472"))
 
 
 def test_a_run_on_several_types_keeps_what_it_says_nothing_of() -> None:
     """The next run of the family reads it there."""
     groups = (InstanceGroup("ml.g4dn.2xlarge", 1, "a"), InstanceGroup("ml.m5.xlarge", 1, "b"))
-    earlier = tried(HALF, dearer_steps=(STEP,))
-    assert run_summary(audited_after(earlier, groups=groups)).dearer_steps == (STEP,)
+    earlier = tried(HALF, costlier_steps=(STEP,))
+    assert run_summary(audited_after(earlier, groups=groups)).costlier_steps == (STEP,)
 
 
 def test_a_run_keeps_eight_steps_at_most() -> None:
     """The newest: what is stored of it stays small."""
     steps = tuple(replace(STEP, to_type=f"ml.type{number}.large") for number in range(20))
-    facts = run_summary(audited_after(tried(HALF, dearer_steps=steps)))
-    assert facts.dearer_steps == steps[:MOST_STEPS]
+    facts = run_summary(audited_after(tried(HALF, costlier_steps=steps)))
+    assert facts.costlier_steps == steps[:MOST_STEPS]
 
 
 def test_without_a_history_no_step_is_known() -> None:
     """Else an audit of a file would say that there was none."""
-    assert run_summary(audited(T4_HALF, flat(T4_HALF, 60, 1, **LITTLE))).dearer_steps is None
+    assert run_summary(audited(T4_HALF, flat(T4_HALF, 60, 1, **LITTLE))).costlier_steps is None

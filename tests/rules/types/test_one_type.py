@@ -44,7 +44,7 @@ def told(*stretches: tuple[str, Sequence[float]]) -> Iterator[str]:
         facts, usd = run_summary(made), made.bill.total_usd
         run = earlier_run(total_usd=usd, job=f"run-{len(runs)}", **run_fields(facts))
         runs.insert(0, run)
-        yield facts.advised_type or "nothing"
+        yield facts.recommended_type or "nothing"
 
 
 MIXED = [8.0, 30.0, 90.0] * 5

@@ -26,7 +26,7 @@ FOUR_CPU = ran(3600, "ml.m5.4xlarge", 4)
 """An hour on 4 hosts of 16 vCPUs."""
 FOUR_T4 = ran(3600, "ml.g4dn.2xlarge", 4)
 """An hour on 4 hosts with a T4 each at $0.94."""
-TWINS = ran(3600, "ml.m5.xlarge", 4, volume_gb=None, fingerprint="same", data_pinned=True)
+TWINS = ran(3600, "ml.m5.xlarge", 4, volume_gb=None, fingerprint="same", is_data_pinned=True)
 """Four ml.m5.xlarge for an hour: $0.92."""
 
 
@@ -40,7 +40,7 @@ def family(*runs: tuple[int, int, str], **facts: Any) -> list[AuditSummary]:
                 "instance_count": count,
                 "elapsed_s": Decimal(seconds),
                 "fingerprint": "same",
-                "data_pinned": True,
+                "is_data_pinned": True,
                 **facts,
             },
         )
@@ -54,7 +54,7 @@ CHEAPER_ON_ONE = ((4, 3600, "0.92"), (1, 7200, "0.46"), (1, 9000, "0.575"))
 
 def heeded(instances: int | None) -> list[AuditSummary]:
     """A run on so many hosts of which the rule said that fewer could do its work."""
-    return [earlier_run(1, instance_count=instances, found_rules=(RULE,), fingerprint="other")]
+    return [earlier_run(1, instance_count=instances, rules_with_findings=(RULE,), fingerprint="other")]
 
 
 verdict = partial(answer, RULE)
@@ -76,7 +76,7 @@ def test_a_family_that_paid_less_on_fewer_is_told() -> None:
 
 def test_where_the_data_may_have_changed_the_difference_of_the_medians_is_possible() -> None:
     # $0.92 - $0.5175: fewer hosts may have had less to do.
-    result = verdict(replace(TWINS, data_pinned=False), BUSY, earlier=family(*CHEAPER_ON_ONE))
+    result = verdict(replace(TWINS, is_data_pinned=False), BUSY, earlier=family(*CHEAPER_ON_ONE))
     assert result == finds(
         builder="possible_by_runs",
         usd="0.402500",
@@ -84,7 +84,7 @@ def test_where_the_data_may_have_changed_the_difference_of_the_medians_is_possib
         caution="Possible only: the data may have changed…",
     )
     result = verdict(
-        replace(TWINS, data_pinned=None), BUSY, earlier=family(*CHEAPER_ON_ONE, data_pinned=None)
+        replace(TWINS, is_data_pinned=None), BUSY, earlier=family(*CHEAPER_ON_ONE, is_data_pinned=None)
     )
     assert result == finds(builder="possible_by_runs", usd="0.402500")
 

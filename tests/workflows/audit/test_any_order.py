@@ -193,7 +193,7 @@ def test_what_is_told_once_is_told_of_the_same_run_in_any_order(
     for number in range(len(runs)):
         audit(number, in_order)
     said = [
-        [one["said_of"] for one in document["findings"] if one["rule"] == "spot-not-used"]
+        [one["reported_for_run"] for one in document["findings"] if one["rule"] == "spot-not-used"]
         for document in told(in_order, runs)
     ]
     assert said == [[], [], [None], ["train-2"], ["train-2"]]

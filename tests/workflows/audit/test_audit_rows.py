@@ -234,7 +234,7 @@ def _tagged(text: str, *, is_lost: bool = True) -> list[Step]:
 
     def lost(world: AuditFunction) -> None:
         [head] = world.heads()
-        assert not is_lost or (head.lost_usd and head.top_rule == "failed-spend")
+        assert not is_lost or (head.lost_usd and head.costliest_rule == "failed-spend")
 
     def tagged(world: AuditFunction) -> None:
         world.jobs.tag_answer = {"sageaudit:ignore": text}

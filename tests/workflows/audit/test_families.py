@@ -73,7 +73,7 @@ def test_a_failed_run_is_kept_with_the_class_of_its_reason() -> None:
     head = of.history.head(result.key)
     assert head is not None
     assert head.reason == "memory error"
-    assert head.found_rules == (), "no later run asks for a loss"
+    assert head.rules_with_findings == (), "no later run asks for a loss"
 
 
 def test_a_history_that_starts_empty_is_no_history() -> None:

@@ -234,8 +234,8 @@ def test_a_pause_that_no_channel_can_ask_for_silences_nothing(failures: int) -> 
 def test_the_longest_pause_that_a_channel_can_have_is_kept() -> None:
     """An hour, and the lease of a test."""
     ledger, channel, clock = MemorySendLedger(), RecordingChannel(), Clock()
-    closed_until = int(clock().timestamp()) + LONGEST_PAUSE_S + LEASE_S
-    ledger.change_circuit("slack", Circuit(), Circuit(0, closed_until), clock())
+    open_until = int(clock().timestamp()) + LONGEST_PAUSE_S + LEASE_S
+    ledger.change_circuit("slack", Circuit(), Circuit(0, open_until), clock())
     handle = deliverer(ledger, {"slack": channel}, clock=clock)
     assert failures(handle(batch(RECORD), None)) == ["m1"]
     assert not channel.posted

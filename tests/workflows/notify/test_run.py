@@ -111,7 +111,7 @@ def test_what_can_never_be_worth_a_message_asks_nobody(
 
 OWN = finding("trials-fail", id="SA901", saving_usd=Decimal("0.50"))
 ROLLUP = rollup_document()
-WITH_OWN: Any = {**ROLLUP, "own_rules": ["trials-fail"], "findings": [*ROLLUP["findings"], OWN]}
+WITH_OWN: Any = {**ROLLUP, "rollup_rules": ["trials-fail"], "findings": [*ROLLUP["findings"], OWN]}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.fakes.quota_scan import QuotaScan
 @pytest.fixture
 def only_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Audits take no time here: what AWS said is read, and nothing is judged."""
-    document = {"rollup": True, "own_rules": [], "findings": [], "not_judged": []}
+    document = {"rollup": True, "rollup_rules": [], "findings": [], "not_judged": []}
     monkeypatch.setattr(scanning, "_audit", lambda read, lane: document)
 
 

@@ -56,9 +56,9 @@ def test_a_list_that_was_not_tried_for_three_hours_is_not_swept_any_more(
 @pytest.mark.parametrize(("open_days", "listed_days"), [(31, 31.125), (32, 32), (40, 32)])
 def test_a_job_that_stays_open_is_listed_for_32_days(open_days: int, listed_days: float) -> None:
     """A job lasts 30 at most; without an end, one would make every list longer for ever."""
-    under_way = replace(BEGUN, open_from=NOON - open_days * DAY)
+    under_way = replace(BEGUN, oldest_open_created_at=NOON - open_days * DAY)
     state: ListState = done(STATE, under_way, JobKind.TRAINING)
-    assert NOON - state.listed_from == listed_days * DAY
+    assert NOON - state.next_created_after == listed_days * DAY
 
 
 @pytest.mark.parametrize(("left_ms", "reads"), [(60_000, True), (59_999, False)])

@@ -123,7 +123,7 @@ def _future_watermark() -> Counter[str]:
     for future in (10 * MINUTE, 365 * DAY):
         flow = flow_with(row("lost", NOON - 2 * HOUR))
         state = flow.notes.states[TRAINING]
-        ahead = replace(state, watermark=NOON + future, listed_from=NOON + future - HOUR)
+        ahead = replace(state, watermark=NOON + future, next_created_after=NOON + future - HOUR)
         flow.notes.states[TRAINING] = ahead
         counts = _sweeps(flow, 1)
         assert counts["ReconcilerFound"] == 1
@@ -215,7 +215,7 @@ def _long_job() -> Counter[str]:
         flow.sweep()
     flow.now = NOON
     counts = _sweeps(flow, 2)
-    assert flow.notes.states[TRAINING].listed_from > NOON - 2 * HOUR
+    assert flow.notes.states[TRAINING].next_created_after > NOON - 2 * HOUR
     return counts
 
 

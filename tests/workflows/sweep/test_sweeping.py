@@ -183,7 +183,7 @@ def test_a_job_that_is_being_deleted_holds_nothing_up(status: str) -> None:
     flow = flow_with(gone)
     flow.sweep()
     assert not flow.events
-    assert flow.notes.states[TRAINING].listed_from > NOON - OVERLAP - MINUTE
+    assert flow.notes.states[TRAINING].next_created_after > NOON - OVERLAP - MINUTE
 
 
 def due(flow: SweepFlow, *names: str, at: object = None) -> list[Listed]:
@@ -224,13 +224,13 @@ def test_an_audit_that_cannot_be_read_stops_no_other_job_of_its_list() -> None:
     assert [bad.ref.arn in why for why in first.unreadable] == [True]
     state = flow.notes.states[TRAINING]
     assert state.watermark > bad.last_at
-    assert state.listed_from < bad.created_at
+    assert state.next_created_after < bad.created_at
     flow.audit_sent()
     later = flow.sweeps_until(NOON + DAY)
     assert (later.ended, later.found) == (0, 0)
     assert OVERLAP / QUARTER <= len(later.unreadable) + 1 <= (OVERLAP + HOUR) / QUARTER
     assert flow.names == ["lost"]
-    assert flow.notes.states[TRAINING].listed_from > NOON + HOUR
+    assert flow.notes.states[TRAINING].next_created_after > NOON + HOUR
 
 
 def test_a_run_that_is_due_anew_is_sent_anew() -> None:

@@ -52,7 +52,7 @@ def head_of(entry: Entry, version: int, digest: str) -> AuditSummary:
         total_usd=storable_usd(document["bill"]["total_usd"]),
         avoidable_usd=storable_usd(document["avoidable_usd"]),
         lost_usd=storable_usd(document["lost_usd"]),
-        top_rule=_top_rule(document["findings"]),
+        costliest_rule=_top_rule(document["findings"]),
         unauditable=None if document["unauditable"] is None else row_text(document["unauditable"]),
         digest=digest,
         ruleset=audit["ruleset"],
@@ -154,7 +154,7 @@ def findings_without_row(document: AuditDocument) -> int:
 def _own_findings(document: AuditDocument) -> list[FindingDocument]:
     if not document["rollup"]:
         return document["findings"]
-    own = set(document.get("own_rules") or ())
+    own = set(document.get("rollup_rules") or ())
     return [finding for finding in document["findings"] if finding["rule"] in own]
 
 

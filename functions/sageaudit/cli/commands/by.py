@@ -89,7 +89,7 @@ def by(
         reader, question = resolve(opened.history, question)
         runs = not asked.isdisjoint(OF_RUNS)
         rows = sums.by(reader, question, names, today=now.date(), runs=runs)
-        if not any(row.jobs or row.top_rule for row in rows):
+        if not any(row.jobs or row.costliest_rule for row in rows):
             asking.say_nothing_found(reader, question)
     if length is not None:
         _say_begin(rows, length.whole(question.window, now.date()).first_day)
@@ -128,7 +128,7 @@ def _say_begin(rows: Sequence[Total], asked: date) -> None:
 
 def _without_empty(rows: Sequence[Total], length: Length) -> list[Total]:
     """The rows with jobs, and the newest."""
-    kept = [row for row in rows if row.jobs or row.top_rule or row is rows[-1]]
+    kept = [row for row in rows if row.jobs or row.costliest_rule or row is rows[-1]]
     if empty := len(rows) - len(kept):
         say(f"{counted(empty, length.value)} without a job left out of the table")
     return kept

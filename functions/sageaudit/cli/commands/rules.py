@@ -126,8 +126,8 @@ def rule_document(rule: Rule) -> dict[str, Any]:
         "looks_at": SCOPES[rule.scope],
         "kinds": sorted(kind.value for kind in rule.kinds),
         "on": rule.on,
-        "in_chat": rule.name.in_chat,
-        "once_a_family": rule.once_a_family,
+        "sent_to_channels": rule.name.sent_to_channels,
+        "report_once_per_family": rule.report_once_per_family,
         "needs": [metric.value for metric in rule.needs],
         "min_active_minutes": rule.min_active_minutes if rule.needs else None,
         "min_earlier_runs": rule.min_earlier,
@@ -151,7 +151,7 @@ def _card(rule: Rule) -> list[str]:
     """The card in sentences; what most rules share is left out."""
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
     lines = [f"Looks at {SCOPES[rule.scope]}; kinds: {kinds}.", *_before_run(rule)]
-    if rule.once_a_family:
+    if rule.report_once_per_family:
         lines.append("Shown for a family's first run only; for later runs it is stored.")
     if not rule.on:
         lines.append("Off by default: the policy can list it under `rules.on`.")
@@ -178,7 +178,7 @@ def _card(rule: Rule) -> list[str]:
         lines.append(
             f"Includes the findings of: {names}. They are shown under it, without dollars."
         )
-    if not rule.name.in_chat:
+    if not rule.name.sent_to_channels:
         lines.append("Stored and shown, never posted to chat.")
     return lines
 

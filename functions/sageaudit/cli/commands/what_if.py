@@ -160,7 +160,7 @@ def _candidate(candidate: Candidate, resized: Resize, job: Job) -> dict[str, Any
         "price_note": candidate.price_note,
         "estimated": candidate.by_estimate,
         "fits": candidate.refused is None,
-        "would_hold": candidate.would_hold,
+        "feasible_unpriced": candidate.feasible_unpriced,
         "constraint": candidate.refused.constraint.value if candidate.refused else None,
         "reason": candidate.refused.reason if candidate.refused else None,
         "assumption": candidate.takes.because if candidate.takes else None,

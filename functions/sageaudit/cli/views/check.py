@@ -126,8 +126,8 @@ def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
         return
     if row["caution"]:
         yield CheckLine("detail", row["caution"], lead="Caveat: ", lead_style="yellow")
-    if row["source"] == "rules" and row["said_of"]:
-        same = f"{row['said_of']}, an earlier run of the family, had the same finding."
+    if row["source"] == "rules" and row["reported_for_run"]:
+        same = f"{row['reported_for_run']}, an earlier run of the family, had the same finding."
         yield CheckLine("detail", same, "dim")
     for fix in row["fix"]:
         yield CheckLine("fix", _fix(fix, row["source"]), "green")

@@ -65,7 +65,7 @@ _AMOUNTS = (
     Field("waste_usd", "usd", "Avoidable+lost", cells.figure_of("waste")),
     Field("possible_usd", "usd", "Possible", cells.figure_of("possible")),
     Field("idle_usd", "usd", "Idle capacity", cells.figure_of("idle")),
-    Field("top_rule", heading="Top finding"),
+    Field("costliest_rule", heading="Top finding"),
 )
 
 
@@ -138,8 +138,8 @@ def _part_of(part: str, field: Field) -> Field:
 
 AUDITS = ListLayout(
     (*_OF_A_RUN, *_OF_AN_AUDIT),
-    ("ended_at", "job", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
-    ("top_rule", "lost_usd", "avoidable_usd", "ended_at"),
+    ("ended_at", "job", "total_usd", "avoidable_usd", "lost_usd", "costliest_rule"),
+    ("costliest_rule", "lost_usd", "avoidable_usd", "ended_at"),
     tagged=True,
 )
 """Audits: every field is known of every row."""
@@ -158,8 +158,8 @@ FINDINGS = ListLayout(
 for each row."""
 TOP = ListLayout(
     AUDITS.fields,
-    ("job", "ended_at", "total_usd", "waste_usd", "top_rule", "owner"),
-    ("owner", "top_rule", "total_usd", "ended_at"),
+    ("job", "ended_at", "total_usd", "waste_usd", "costliest_rule", "owner"),
+    ("owner", "costliest_rule", "total_usd", "ended_at"),
     tagged=True,
 )
 _OF_SUMS = (
@@ -224,10 +224,10 @@ BY = ListLayout(
     (
         *("jobs", "failed", "failed_percent", "total_usd", "total_change_percent", "judged_usd"),
         *("avoidable_usd", "lost_usd", "waste_usd", "waste_percent", "waste_change_percent"),
-        *("possible_usd", "idle_usd", "top_rule"),
+        *("possible_usd", "idle_usd", "costliest_rule"),
     ),
     (
-        *("idle_usd", "possible_usd", "judged_usd", "top_rule", "failed_percent", "failed"),
+        *("idle_usd", "possible_usd", "judged_usd", "costliest_rule", "failed_percent", "failed"),
         *("lost_usd", "waste_percent", "avoidable_usd", "jobs", "total_change_percent"),
         "total_usd",
     ),
@@ -290,7 +290,7 @@ def by_amount(layout: ListLayout, sort: Sort) -> ListLayout:
         return layout
     table = layout.table
     if name not in table:
-        table = (*(shown for shown in table if shown != "top_rule"), name)
+        table = (*(shown for shown in table if shown != "costliest_rule"), name)
     order = (*layout.dropped, "total_usd")
     dropped = tuple(dict.fromkeys(of for of in order if of in table and of != name))
     return replace(layout, table=table, dropped=dropped)

@@ -251,7 +251,7 @@ def find_cost_spike(
     earlier = [run for run in runs if run.is_comparable]
     if own.total_usd is None or own.purchase is None:
         return None
-    percent = policy.dearer_percent
+    percent = policy.cost_spike_percent
     level = newest_level(own, earlier, spreads=Decimal(0), percent=percent)
     return CostSpike(level.usual_usd, own.total_usd) if level else None
 

@@ -49,7 +49,7 @@ class Month(Struct, frozen=True):
     occasions: int = 1
 
     @property
-    def of_one_occasion(self) -> bool:
+    def is_single_occurrence(self) -> bool:
         """Whether one run, or one storm of them, is all that is known of a month: `projected` is
         then a guess that no text shows.
         """
@@ -60,7 +60,7 @@ class Month(Struct, frozen=True):
         """The dollars that a message shows; None where they are not known."""
         if not self.projected:
             return None
-        return self.total if self.of_one_occasion else self.projected
+        return self.total if self.is_single_occurrence else self.projected
 
     @property
     def severity(self) -> Severity:

@@ -56,7 +56,7 @@ class Alert(Struct, frozen=True):
     `run` is its partition key. One message gives an alert for each thing that it is about: `worth`
     says what that is; None of a cost spike. `advices`: the ids of what
     was open then, the dearest first. `amount`: the family's month; of a run that cost more, how
-    much more. `of_one_occasion`: then the month is a guess that no text showed.
+    much more. `is_single_occurrence`: then the month is a guess that no text showed.
     """
 
     run: str
@@ -69,7 +69,7 @@ class Alert(Struct, frozen=True):
     worth: Worth | None = None
     advices: tuple[str, ...] = ()
     amount: Decimal = Decimal(0)
-    of_one_occasion: bool = False
+    is_single_occurrence: bool = False
 
     @property
     def holds(self) -> bool:

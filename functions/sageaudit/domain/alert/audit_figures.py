@@ -48,14 +48,14 @@ have acted on. Our choice."""
 class AlertFigures(Struct, frozen=True):
     """The figures of a message: USD to the cent, as they are shown; None is unknown.
 
-    `severity` is INFO where no finding counts. `perhaps_usd`: what may be lost beyond `lost_usd`.
+    `severity` is INFO where no finding counts. `possible_loss_usd`: what may be lost beyond `lost_usd`.
     `accepted_usd` are the dollars that a policy or tag accepts: no message shows them.
     """
 
     severity: Severity
     avoidable_usd: Decimal | None
     lost_usd: Decimal | None
-    perhaps_usd: Decimal = Decimal(0)
+    possible_loss_usd: Decimal = Decimal(0)
     accepted_usd: Decimal = Decimal(0)
 
     @property
@@ -68,7 +68,7 @@ class AlertFigures(Struct, frozen=True):
     @property
     def at_stake_usd(self) -> Decimal:
         """What is certain, and what may be lost."""
-        return (self.usd or Decimal(0)) + self.perhaps_usd
+        return (self.usd or Decimal(0)) + self.possible_loss_usd
 
     @property
     def has_dollars(self) -> bool:
@@ -91,7 +91,7 @@ def matters(figures: AlertFigures, before: AlertFigures) -> bool:
     if figures.has_dollars and before.has_dollars and rose:
         return True
     certain = _changed(figures.usd or Decimal(0), before.usd or Decimal(0))
-    return certain or _changed(figures.perhaps_usd, before.perhaps_usd)
+    return certain or _changed(figures.possible_loss_usd, before.possible_loss_usd)
 
 
 def _changed(now: Decimal, before: Decimal) -> bool:
@@ -124,12 +124,12 @@ class MessageAudit(Struct, frozen=True):
         """Raises KeyError, TypeError or ValueError for a document of another form."""
         findings, lost_usd = sorted(document["findings"], key=_weight), document["lost_usd"]
         counted = tuple(filter(_counts, findings))
-        perhaps_usd = (document["lost_up_to_usd"] or Decimal(0)) - (lost_usd or Decimal(0))
+        possible_loss_usd = (document["lost_up_to_usd"] or Decimal(0)) - (lost_usd or Decimal(0))
         figures = AlertFigures(
             severity=worst(counted),
             avoidable_usd=_cents(document["avoidable_usd"]),
             lost_usd=_cents(lost_usd),
-            perhaps_usd=max(_cents(perhaps_usd) or Decimal(0), Decimal(0)),
+            possible_loss_usd=max(_cents(possible_loss_usd) or Decimal(0), Decimal(0)),
             accepted_usd=_accepted_usd(findings),
         )
         return cls(
@@ -200,7 +200,7 @@ def advised_in(document: AuditDocument) -> tuple[Advised, ...]:
 def _is_trial(finding: FindingDocument) -> bool:
     """True for a finding that is worth a trial; of an earlier run or not."""
     possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
-    return possible and finding["in_chat"] and stands(finding)
+    return possible and finding["sent_to_channels"] and stands(finding)
 
 
 def _is_own(finding: FindingDocument) -> bool:
@@ -210,7 +210,7 @@ def _is_own(finding: FindingDocument) -> bool:
     A run that may be lost counts, although what is certain of it is 0.
     """
     return (
-        finding["in_chat"]
+        finding["sent_to_channels"]
         and stands(finding)
         and Bucket(finding["bucket"]).counted
         and (finding["saving_usd"] != 0 or _may_be_lost(finding) > 0)
@@ -268,12 +268,12 @@ def worst(findings: tuple[FindingDocument, ...]) -> Severity:
 
 def for_chat(finding: FindingDocument) -> bool:
     """True for a finding that stands and may be posted, and was not shown for an earlier run."""
-    return finding["in_chat"] and stands(finding) and not finding.get("said_of")
+    return finding["sent_to_channels"] and stands(finding) and not finding.get("reported_for_run")
 
 
 def _counts(finding: FindingDocument) -> bool:
     """True for dollars of this run that were not shown for an earlier one, and are not a trifle."""
-    is_new = not finding.get("said_of") and finding["severity"] != Severity.INFO
+    is_new = not finding.get("reported_for_run") and finding["severity"] != Severity.INFO
     return is_new and _is_own(finding)
 
 

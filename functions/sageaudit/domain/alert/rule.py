@@ -67,7 +67,7 @@ def why_no_alert(version: int, audit: MessageAudit, policy: Policy) -> str | Non
     if never := why_never(audit):
         return never
     cost_usd = audit.bill["total_usd"] or Decimal(0)
-    can_be_spike = cost_usd >= max(policy.dearer_floor_usd, Decimal("0.01"))
+    can_be_spike = cost_usd >= max(policy.cost_spike_min_usd, Decimal("0.01"))
     if version > FIRST_VERSION or audit.advised or can_be_spike:
         return None
     unjudged = audit.document["judged"] == Judged.NO
@@ -129,7 +129,7 @@ def _alert_of(case: AlertCase, decision: AlertDecision, sent: Alert) -> Alert:
         worth=worth,
         advices=tuple(one.id for one in advices if one.hits),
         amount=month.projected,
-        of_one_occasion=month.of_one_occasion,
+        is_single_occurrence=month.is_single_occurrence,
     )
 
 
@@ -138,8 +138,8 @@ def _spike_due(case: AlertCase) -> AlertDecision | None:
     found, policy = case.spike, case.policy
     if found is None:
         return None
-    least_more_usd = found.expected_usd * policy.dearer_percent / 100
-    if found.more_usd < max(least_more_usd, policy.dearer_floor_usd):
+    least_more_usd = found.expected_usd * policy.cost_spike_percent / 100
+    if found.more_usd < max(least_more_usd, policy.cost_spike_min_usd):
         return None
     spikes = (one for one in reversed(case.alerts) if one.kind is AlertKind.COST_SPIKE)
     before = next((one for one in spikes if one.family == case.family), None)
@@ -238,7 +238,7 @@ def _what_is_worse(month: Month, before: Alert, *, is_apart: bool) -> str:
     if was and month.projected >= TIMES * was:
         return f"it is {TIMES} times as much or more"
     is_step = month.severity.rank > severity_of(was).rank
-    is_known = is_apart and not before.of_one_occasion
+    is_known = is_apart and not before.is_single_occurrence
     is_more = is_step and is_known and month.projected >= GROWN * was
     return f"it comes to ${least_usd(month.severity):,.0f} a month or more now" if is_more else ""
 
@@ -261,7 +261,7 @@ def _suppression_reason(case: AlertCase) -> str:
 def _correction(figures: AlertFigures, last: Alert, policy: Policy) -> AlertDecision:
     before = last.figures
     has_first_dollars = figures.has_dollars and not before.has_dollars
-    is_unknown = figures.usd is None and not figures.perhaps_usd
+    is_unknown = figures.usd is None and not figures.possible_loss_usd
     is_severe_unknown = is_unknown and figures.severity.rank >= _UNKNOWN_FROM.rank
     is_enough = figures.at_stake_usd >= policy.floor_usd or is_severe_unknown
     if (has_first_dollars and not is_enough) or not matters(figures, before):

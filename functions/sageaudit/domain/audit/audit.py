@@ -259,13 +259,13 @@ class Audit(Struct, frozen=True):
     """The minutes of the family's last runs by which a short run was judged."""
     pooled_usd: Decimal | None = None
     """The avoidable USD of these earlier runs; None where their audits were not read."""
-    own_rules: tuple[str, ...] = ()
+    rollup_rules: tuple[str, ...] = ()
     """Of a roll-up: the rules whose findings are its own, and in no child's audit."""
     tags: Mapping[str, str | None] = field(default_factory=dict)
     """The values of the policy's cost tags, None for one that the job does not have."""
     smallest_types: Mapping[str, Decimal] | None = None
     """Those that held the run, for later runs of its family."""
-    dearer_steps: tuple[DearerStep, ...] | None = None
+    costlier_steps: tuple[DearerStep, ...] | None = None
     """Those of its family until this run; None: no history was read."""
     unauditable: str | None = None
     """Why the job could not be audited at all."""

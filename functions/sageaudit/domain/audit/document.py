@@ -63,7 +63,7 @@ class AuditDocument(TypedDict):
     waterfall: list[SliceDocument]
     children: list[AuditDocument] | None
     rollup: bool
-    own_rules: list[str]
+    rollup_rules: list[str]
     """Of a roll-up: the rules whose findings are of the tuning job itself, in no child's audit."""
     unauditable: str | None
     """Why the job could not be audited (deleted, never described); None for a real audit."""
@@ -244,7 +244,7 @@ class IdleCapacityDocument(TypedDict):
     """Device hours paid for, worked and idle (paid = worked + idle), with the idle ones' value.
 
     `list_usd` None: no rate is known. `counted_usd`: how much of it is in `avoidable_usd` or
-    `lost_usd` already. `look_at`: what may keep the devices waiting.
+    `lost_usd` already. `likely_causes`: what may keep the devices waiting.
     """
 
     unit: Unit
@@ -253,7 +253,7 @@ class IdleCapacityDocument(TypedDict):
     idle: Decimal
     list_usd: Decimal | None
     counted_usd: Decimal | None
-    look_at: list[LookAt]
+    likely_causes: list[LookAt]
 
 
 def _idle_capacity(figure: IdleCapacity | None) -> IdleCapacityDocument | None:

@@ -47,7 +47,7 @@ def summary_of_run(
     job: Job,
     *,
     reason: str | None = None,
-    found_rules: Iterable[str] = (),
+    rules_with_findings: Iterable[str] = (),
     usage: Measurements | None = None,
 ) -> AuditSummary:
     """What is known of a run by its job and its use; its dollars are those of an audit."""
@@ -75,11 +75,11 @@ def summary_of_run(
         phase_s={name: value for name, value in seconds.items() if value is not None},
         retained_s=job.warm_pool.retained_s if job.warm_pool else None,
         fingerprint=job.fingerprint,
-        data_pinned=job.data_pinned,
-        left_artifact=job.left_artifact,
+        is_data_pinned=job.is_data_pinned,
+        has_artifact=job.has_artifact,
         reason=reason,
         final_metrics=dict(islice(job.final_metrics.items(), MOST_METRICS)),
-        found_rules=tuple(found_rules),
+        rules_with_findings=tuple(rules_with_findings),
         use_digest=None if usage is None else use_digest(usage),
         first_point_s=None if usage is None else first_point_s(job, usage),
         disk_gb=None if usage is None else disk_gb(job, usage),
@@ -151,7 +151,7 @@ def like_runs(
 def same_settings(job: Job, runs: Sequence[AuditSummary]) -> list[AuditSummary]:
     """Those known to have the job's code, hyperparameters and inputs.
 
-    Whether the inputs held the same data is another question (`data_pinned`).
+    Whether the inputs held the same data is another question (`is_data_pinned`).
     """
     known = job.fingerprint is not None
     return [run for run in runs if known and run.fingerprint == job.fingerprint]
@@ -165,14 +165,14 @@ def family_types(
     own = _job_instances(job)
     steps = (
         (step, market.types[step.to_type])
-        for step in dearer_steps(job, tried, runs)
+        for step in costlier_steps(job, tried, runs)
         if (step.instance_count, step.purchase) == (own["instance_count"], own["purchase"])
         and step.to_type in market.types
     )
     return FamilyTypes(tried, tuple(steps))
 
 
-def dearer_steps(
+def costlier_steps(
     job: Job, tried: Sequence[TriedType], runs: Sequence[AuditSummary]
 ) -> tuple[DearerStep, ...]:
     """The dearer steps of these like runs, and those that the newest of these runs kept.
@@ -180,7 +180,7 @@ def dearer_steps(
     Enough new runs on both types take a step back.
     """
     count = job.groups[0].count if len(job.groups) == 1 else None
-    kept = runs[0].dearer_steps or () if runs else ()
+    kept = runs[0].costlier_steps or () if runs else ()
     if count is None:
         return kept
     found = list(steps_of(tried, count, job.purchase))

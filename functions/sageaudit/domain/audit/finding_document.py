@@ -104,11 +104,11 @@ class FindingDocument(TypedDict):
     """What the first of the alternatives save, each taken alone; none where they are not billed."""
     caution: str | None
     """One or two sentences on when the advice may be wrong, or why it has no dollars."""
-    in_chat: bool
+    sent_to_channels: bool
     """False for guard-rails that are stored and shown, but never posted."""
     estimated: bool
     """Its dollars rest on an estimated rate."""
-    said_of: str | None
+    reported_for_run: str | None
     """The newest earlier run of the family with the same advice, where the rule gives it once a
     family: views then only name the rule."""
 
@@ -173,7 +173,7 @@ def read_finding(written: FindingDocument) -> Finding:
         rule=RuleName(
             written["id"],
             written["rule"],
-            in_chat=written["in_chat"],
+            sent_to_channels=written["sent_to_channels"],
             first_step=written.get("first_step"),
         ),
         found=Found(
@@ -190,7 +190,7 @@ def read_finding(written: FindingDocument) -> Finding:
         alone_usd=written["saving_alone_usd"],
         range_usd=(span[0], span[1]) if span else None,
         estimated=written["estimated"],
-        said_of=written["said_of"],
+        reported_for_run=written["reported_for_run"],
         alternatives_usd=tuple(written.get("alternatives_usd", ())),
     )
 
@@ -304,8 +304,8 @@ def advised_by(finding: FindingDocument) -> Advised | None:
     if bucket is Bucket.LOST:
         ends = finding["saving_range_usd"] or []
         amount = max([*ends, *([] if amount is None else [amount])], default=None)
-    whole = stands({**finding, "exempt": None}) and finding["in_chat"]
-    none = bucket.counted and (finding["severity"] == Severity.INFO or finding["said_of"])
+    whole = stands({**finding, "exempt": None}) and finding["sent_to_channels"]
+    none = bucket.counted and (finding["severity"] == Severity.INFO or finding["reported_for_run"])
     if bucket is Bucket.NONE or none or amount == 0 or not whole:
         return None
     return Advised(

@@ -105,7 +105,7 @@ def roll_up(
         ruleset=ruleset,
         policy=policy,
         notes=missing,
-        own_rules=tuple(finding.rule.name for finding in own.findings),
+        rollup_rules=tuple(finding.rule.name for finding in own.findings),
     )
 
 
@@ -248,7 +248,7 @@ def _merged(
         alone_usd=None,
         range_usd=(usd, most) if usd is not None and most > usd else None,
         estimated=any(finding.estimated for finding in findings),
-        said_of=None,
+        reported_for_run=None,
     )
 
 

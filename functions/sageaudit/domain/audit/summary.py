@@ -60,7 +60,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     avoidable_usd: Decimal | None = None
     """None of a run that was not judged."""
     lost_usd: Decimal | None = None
-    top_rule: str | None = None
+    costliest_rule: str | None = None
     unauditable: str | None = None
     digest: str = ""
     """Equal for two audits with the same content."""
@@ -121,25 +121,25 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     instance_count: int | None = None
     fingerprint: str | None = None
     """The keyed hash of image, data, entry point and hyperparameters, if any."""
-    data_pinned: bool | None = None
+    is_data_pinned: bool | None = None
     """Its data cannot have changed under the same fingerprint."""
-    left_artifact: bool | None = None
+    has_artifact: bool | None = None
     reason: str | None = None
     """The kind of failure of a job that failed or was stopped."""
     phase_s: Mapping[str, Decimal] = field(default_factory=dict)
     """Seconds by phase name, billed or not, but without repeated downloads."""
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
     """The last value of each algorithm metric."""
-    found_rules: tuple[str, ...] = ()
+    rules_with_findings: tuple[str, ...] = ()
     """Rules with a standing finding that later runs are judged by."""
     use_digest: str | None = None
     """Of the minutes that a short run adds to the pools of later ones
     (`domain/usage/judged_use`); None for a run that adds none."""
-    advised_type: str | None = None
+    recommended_type: str | None = None
     """The type that a standing finding advised."""
     smallest_types: Mapping[str, Decimal] | None = None
     """Those that held the run and save, with how many times as long it takes there."""
-    dearer_steps: tuple[DearerStep, ...] | None = None
+    costlier_steps: tuple[DearerStep, ...] | None = None
     """The steps to a smaller type that made the family's runs dearer until then."""
     first_point_s: Decimal | None = None
     """Of a processing or transform job, from its start to its first point, which comes after its
@@ -250,8 +250,8 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
 
 _JUDGED_BY = (
     *("purchase", "elapsed_s", "billable_s", "retained_s", "instance_type", "instance_count"),
-    *("fingerprint", "data_pinned", "left_artifact", "reason", "phase_s", "final_metrics"),
-    *("found_rules", "use_digest", "advised_type", "smallest_types", "dearer_steps"),
+    *("fingerprint", "is_data_pinned", "has_artifact", "reason", "phase_s", "final_metrics"),
+    *("rules_with_findings", "use_digest", "recommended_type", "smallest_types", "costlier_steps"),
     *("first_point_s", "disk_gb"),
 )
 """Fields of a run that later runs of its family are judged by."""
@@ -266,7 +266,7 @@ def run_stamp(run: AuditSummary) -> str:
     for those of a short run, which its family sums.
     """
     known = {name: getattr(run, name) for name in _JUDGED_BY}
-    known["found_rules"] = sorted(run.found_rules)
+    known["rules_with_findings"] = sorted(run.rules_with_findings)
     summed_usd = run.avoidable_usd if run.use_digest else None
     ended_at = run.ended_at.astimezone(UTC).isoformat()
     own = (run.job, run.kind, run.status, ended_at, run.total_usd, summed_usd, run.estimated)

@@ -55,7 +55,7 @@ class Scope(enum.StrEnum):
 class RuleSums(Struct, frozen=True):
     """One rule's standing findings and their shares in USD, by bucket.
 
-    `avoidable_more_usd`, ...: how much more it may be, of findings with a range. `..._unknown`:
+    `avoidable_range_usd`, ...: how much more it may be, of findings with a range. `..._unknown`:
     findings whose dollars are not known. `estimated`: those whose dollars rest on an estimated
     rate.
     """
@@ -64,9 +64,9 @@ class RuleSums(Struct, frozen=True):
     avoidable_usd: Decimal = _ZERO
     lost_usd: Decimal = _ZERO
     possible_usd: Decimal = _ZERO
-    avoidable_more_usd: Decimal = _ZERO
-    lost_more_usd: Decimal = _ZERO
-    possible_more_usd: Decimal = _ZERO
+    avoidable_range_usd: Decimal = _ZERO
+    lost_range_usd: Decimal = _ZERO
+    possible_range_usd: Decimal = _ZERO
     avoidable_unknown: int = 0
     lost_unknown: int = 0
     possible_unknown: int = 0
@@ -258,7 +258,7 @@ def grouped(rows: Iterable[SumRow], key: Callable[[SumRow], Key]) -> dict[Key, S
 def sums_of(document: AuditDocument) -> Sums:
     """What one audit adds."""
     if document["rollup"]:
-        own = [found for found in document["findings"] if found["rule"] in document["own_rules"]]
+        own = [found for found in document["findings"] if found["rule"] in document["rollup_rules"]]
         rules = _rules(document, own)
         together = sum(rules.values(), RuleSums())
         return Sums(

@@ -27,7 +27,7 @@ _ORDER = (Bucket.LOST, Bucket.AVOIDABLE, Bucket.POSSIBLE, Bucket.NONE)
 class Trial(Struct, frozen=True):
     """What one trial cost and reached. None means unknown.
 
-    `objective` is the last value of the tuning job's metric. `claimed_usd` is the part of its bill
+    `objective` is the last value of the tuning job's metric. `counted_usd` is the part of its bill
     in the trial's own findings (avoidable and lost), `possible_usd` the part in possible ones;
     tuning findings take from the rest. A trial that was not judged has claimed nothing, and what is
     possible without a figure takes nothing.
@@ -39,7 +39,7 @@ class Trial(Struct, frozen=True):
     ended_at: datetime | None
     elapsed_s: Decimal | None
     total_usd: Decimal | None
-    claimed_usd: Decimal | None
+    counted_usd: Decimal | None
     objective: Decimal | None
     possible_usd: Decimal = _ZERO
     estimated: bool = False
@@ -62,7 +62,7 @@ def trial_of(
         ended_at=_moment(job["ended_at"]),
         elapsed_s=whole_sum(billed) if billed else None,
         total_usd=document["bill"]["total_usd"],
-        claimed_usd=None if avoidable is None or lost is None else avoidable + lost,
+        counted_usd=None if avoidable is None or lost is None else avoidable + lost,
         objective=final_metrics.get(objective.metric) if objective else None,
         possible_usd=document["possible_usd"] or _ZERO,
         estimated=bool(document["bill"]["estimated"]),
@@ -120,9 +120,9 @@ def allocate_trials(
 
 def _left(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
     """USD of a trial left for counted findings, and for possible ones."""
-    if trial.total_usd is None or trial.claimed_usd is None:
+    if trial.total_usd is None or trial.counted_usd is None:
         return None, None
-    rest = trial.total_usd - trial.claimed_usd
+    rest = trial.total_usd - trial.counted_usd
     return rest, max(rest - trial.possible_usd, _ZERO)
 
 

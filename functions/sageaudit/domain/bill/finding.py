@@ -88,7 +88,7 @@ class Found(Struct, frozen=True):
     `change` is the fix that is counted: the changed job is billed again. `best` is the other end of
     a derived or heuristic range. Without `change` there are no dollars; `caution` says why.
     `other_changes` are those of the `alternatives` that can be billed, in their order.
-    `said_of`: the earlier run of the family that was told the same. `first_step`: what to do before
+    `reported_for_run`: the earlier run of the family that was told the same. `first_step`: what to do before
     the fix, in place of what the rule's page says.
     """
 
@@ -102,7 +102,7 @@ class Found(Struct, frozen=True):
     best: Change | None = None
     other_changes: tuple[Change, ...] = ()
     caution: str | None = None
-    said_of: str | None = None
+    reported_for_run: str | None = None
     first_step: str | None = None
 
     @property
@@ -120,7 +120,7 @@ class FoundDetails(TypedDict, total=False):
     best: Change | None
     other_changes: tuple[Change, ...]
     caution: str | None
-    said_of: str | None
+    reported_for_run: str | None
     first_step: str | None
 
 
@@ -145,7 +145,7 @@ class RuleName(Struct, frozen=True):
 
     id: str
     name: str
-    in_chat: bool = True
+    sent_to_channels: bool = True
     subsumes: frozenset[str] = field(default_factory=frozenset)
     compared: bool = False
     tag_accepts: bool = True
@@ -159,7 +159,7 @@ class Finding(Struct, frozen=True):
     `alone_usd`: saving of this fix alone. `saving_usd`: its share when all fixes are applied.
     `alternatives_usd`: the saving of each alternative that can be billed, alone.
     `estimated`: its dollars rest on an estimated rate, of the job's own type or of the new one.
-    `said_of`: the earlier run of the family with the same finding; it changes no figure.
+    `reported_for_run`: the earlier run of the family with the same finding; it changes no figure.
     """
 
     rule: RuleName
@@ -172,7 +172,7 @@ class Finding(Struct, frozen=True):
     subsumed_by: str | None = None
     exempt: Exemption | None = None
     estimated: bool = False
-    said_of: str | None = None
+    reported_for_run: str | None = None
     alternatives_usd: tuple[Decimal | None, ...] = ()
 
     @property

@@ -191,7 +191,7 @@ def _of_gpus(usage: Measurements, *, alone: bool) -> Iterator[LookAt]:
 class IdleCapacity(Struct, frozen=True):
     """Exact hours of devices, and exact USD; `counted_usd` is never above `list_usd`.
 
-    Both are None where the type has no rate. `look_at`: what may keep the devices waiting.
+    Both are None where the type has no rate. `likely_causes`: what may keep the devices waiting.
     """
 
     unit: Unit
@@ -199,7 +199,7 @@ class IdleCapacity(Struct, frozen=True):
     worked: Decimal
     list_usd: Decimal | None
     counted_usd: Decimal | None
-    look_at: tuple[LookAt, ...] = ()
+    likely_causes: tuple[LookAt, ...] = ()
 
     @property
     def idle(self) -> Decimal:

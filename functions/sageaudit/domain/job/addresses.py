@@ -316,7 +316,7 @@ def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
         yield S3Input(fields.text(item, inputs.name_key), address(item))
 
 
-def data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | None:
+def is_data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | None:
     """True when every input names a version, False when an S3 address does not, else None.
 
     `inputs`: pairs of name and S3 address, None where the data is elsewhere and may change

@@ -212,7 +212,7 @@ def reason_class(job: Job) -> str:
 
 def kept(job: Job) -> str | None:
     """What a run that ended early left in S3: "an artifact", "checkpoints", or None."""
-    if job.left_artifact:
+    if job.has_artifact:
         return "an artifact"
     return "checkpoints" if job.checkpointed and may_have_worked(job) else None
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from sageaudit.domain import token_shapes
 from sageaudit.domain.job import fields, hints
-from sageaudit.domain.job.addresses import bucket_of, data_pinned
+from sageaudit.domain.job.addresses import bucket_of, is_data_pinned
 from sageaudit.domain.job.course import DOWNLOADS
 from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.family import entry_point, fingerprint, fingerprint_settings, script, stem
@@ -162,7 +162,7 @@ def _is_bucket(name: str | None) -> bool:
 def _address(text: str) -> str:
     bucket = bucket_of(text)
     place = bucket if _is_bucket(bucket) else "-"
-    return f"s3://{place}/{PINNED if data_pinned([(None, text)]) else ''}"
+    return f"s3://{place}/{PINNED if is_data_pinned([(None, text)]) else ''}"
 
 
 def _image(text: str) -> str:

@@ -133,7 +133,7 @@ def processing_inputs(answer: Answer) -> tuple[InputChannel, ...]:
     return tuple(channels)
 
 
-def left_artifact(answer: Answer) -> bool | None:
+def has_artifact(answer: Answer) -> bool | None:
     """Whether a model reached S3; Describe gives a path even if no model was written.
 
     Recorded answers of completed jobs have ModelArtifacts (50 of 50), those of other jobs lack it

@@ -160,7 +160,7 @@ class Job(Struct, frozen=True):
     max_runtime_s: int | None = None
     max_wait_s: int | None = None
     checkpointed: bool = False
-    left_artifact: bool | None = None
+    has_artifact: bool | None = None
     warm_pool: WarmPool | None = None
     parent: Parent | None = None
     pipeline_step: str | None = None
@@ -175,7 +175,7 @@ class Job(Struct, frozen=True):
     """What a policy may require: by setting, the values at its paths, of a tuning job one a
     definition. Without a setting that the answer says nothing of."""
     fingerprint: str | None = None
-    data_pinned: bool | None = None
+    is_data_pinned: bool | None = None
     """True when all inputs name a version, so that the same inputs mean the same data."""
     hints: Hints = Hints()
     image_pull_in_download: bool | None = None

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from sageaudit.domain.job import course, describe_parts, fields, hints
-from sageaudit.domain.job.addresses import data_pinned, s3_inputs
+from sageaudit.domain.job.addresses import is_data_pinned, s3_inputs
 from sageaudit.domain.job.describe_parts import Answer
 from sageaudit.domain.job.failure_words import Failure, failure_of
 from sageaudit.domain.job.fields import DERIVED, KeptAs, Paths, at, shape_of
@@ -178,9 +178,9 @@ def _of_inputs(kind: JobKind) -> Iterator[Row[Any]]:
     item = f"{inputs.items}[]." if inputs.items else ""
     names = {f"{item}{inputs.name_key}": KeptAs.CHANNEL} if inputs.items else {}
     yield Row(
-        "data_pinned",
+        "is_data_pinned",
         {**names, f"{item}{inputs.address}": KeptAs.ADDRESS},
-        lambda answer: data_pinned(s3_inputs(kind, answer)),
+        lambda answer: is_data_pinned(s3_inputs(kind, answer)),
     )
 
 
@@ -225,12 +225,12 @@ _OF_KIND: Mapping[JobKind, tuple[Row[Any], ...]] = {
         _row("max_wait_s", "StoppingCondition.MaxWaitTimeInSeconds", KeptAs.COUNT, fields.count),
         _row("checkpointed", "CheckpointConfig.S3Uri", KeptAs.ADDRESS, fields.has),
         Row(
-            "left_artifact",
+            "has_artifact",
             {
                 "ModelArtifacts.S3ModelArtifacts": KeptAs.GIVEN,
                 "SecondaryStatusTransitions[].Status": KeptAs.STATE,
             },
-            describe_parts.left_artifact,
+            describe_parts.has_artifact,
         ),
         Row(
             "warm_pool",

@@ -63,7 +63,7 @@ _MOST_SHOWN = 3
 _OF_MESSAGES = frozenset({"channels", "default_to", "digest", "mentions", "route", "watch"})
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
-Mode = Literal["tell", "observe"]
+Mode = Literal["notify", "observe"]
 """Whether audits are notified, or only stored."""
 
 TAG = "sageaudit:ignore"
@@ -74,12 +74,12 @@ take no comma; the date is optional."""
 class Policy(Struct, frozen=True):
     """A validated policy; the defaults are those of a fresh install."""
 
-    mode: Mode = "tell"
+    mode: Mode = "notify"
     floor_usd: Decimal = Decimal(5)
     trial_floor_usd: Decimal = Decimal(20)
     """What is worth a trial is notified from so many USD of a family's 30 days on. Our choice."""
-    dearer_percent: Decimal = Decimal(100)
-    dearer_floor_usd: Decimal = Decimal(20)
+    cost_spike_percent: Decimal = Decimal(100)
+    cost_spike_min_usd: Decimal = Decimal(20)
     """A run that cost so much more than its like is notified. Our choice."""
     digest: DigestTimes | None = DigestTimes()
     """When the weekly digest is sent; None: never."""
@@ -182,18 +182,18 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
     `learnt`: the rates of the file that `discounts.own_rates` names.
     """
     reader = TableReader(table)
-    mode = reader.take("mode", str, "tell")
-    if mode not in {"tell", "observe"}:
-        raise reader.refusal("mode", f'is "tell" or "observe", not {mode!r}')
+    mode = reader.take("mode", str, "notify")
+    if mode not in {"notify", "observe"}:
+        raise reader.refusal("mode", f'is "notify" or "observe", not {mode!r}')
     rules = rule_choices(reader.within("rules"), known)
     of_tags, channels = reader.within("tags"), parse_channels(reader.within("channels"))
     shown = _shown(of_tags)
     policy = Policy(
-        mode="observe" if mode == "observe" else "tell",
+        mode="observe" if mode == "observe" else "notify",
         floor_usd=reader.amount("floor_usd", 5),
         trial_floor_usd=reader.amount("trial_floor_usd", 20),
-        dearer_percent=reader.amount("dearer_percent", 100, ""),
-        dearer_floor_usd=reader.amount("dearer_floor_usd", 20),
+        cost_spike_percent=reader.amount("cost_spike_percent", 100, ""),
+        cost_spike_min_usd=reader.amount("cost_spike_min_usd", 20),
         digest=parse_digest(reader.within("digest")),
         watch=parse_watch(reader.within("watch")),
         members=parse_members(reader.within("accounts"), region_names(reader)),

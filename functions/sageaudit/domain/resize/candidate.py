@@ -76,7 +76,7 @@ class Duration(NamedTuple):
 class Candidate(NamedTuple):
     """One type: a refusal, or the run's duration and cost (USD). None means unknown.
 
-    `would_hold`: no larger than today's type, and refused only because no price of it can be
+    `feasible_unpriced`: no larger than today's type, and refused only because no price of it can be
     compared: it may be the cheaper one.
     """
 
@@ -88,7 +88,7 @@ class Candidate(NamedTuple):
     best_usd: Decimal | None = None
     break_even: Decimal | None = None
     """The multiple of the run time at which the cost equals today's; None without a range."""
-    would_hold: bool = False
+    feasible_unpriced: bool = False
 
     @property
     def change(self) -> SetType:

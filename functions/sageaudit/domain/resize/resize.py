@@ -61,13 +61,13 @@ class Resize(Struct, frozen=True, dict=True):
     """The cheapest first."""
     refused: tuple[tuple[Offer, TypeRefusal], ...]
     """The others, the cheapest by the hour first."""
-    would_hold: tuple[InstanceType, ...]
+    feasible_unpriced: tuple[InstanceType, ...]
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
         """Those that fit, then the refused ones."""
         refused = (
-            Candidate(offer.type, offer.rate, why, would_hold=offer.type in self.would_hold)
+            Candidate(offer.type, offer.rate, why, feasible_unpriced=offer.type in self.feasible_unpriced)
             for offer, why in self.refused
         )
         return (*self.fitting, *refused)
@@ -134,7 +134,7 @@ class Resize(Struct, frozen=True, dict=True):
 
         Each of them may be the cheaper one. The smallest come first.
         """
-        return tuple(sorted(self.would_hold, key=lambda kind: (kind.gpus, kind.vcpu, kind.name)))
+        return tuple(sorted(self.feasible_unpriced, key=lambda kind: (kind.gpus, kind.vcpu, kind.name)))
 
     def cheaper(self, candidate: Candidate) -> bool:
         """Priced below today's type by the hour, for certain."""
@@ -196,7 +196,7 @@ def resize(
     beside = offers(*asked) if only is None else offers_of(*asked, frozenset(only))
     few = {n: why for n in range(today.gpus) if (why := too_few_gpus(need, n))}
     trial = _Trial(elsewhere, today, need, market, billed, moved, headroom_percent, tried, few)
-    fitting, refused, would_hold = [], [], []
+    fitting, refused, feasible_unpriced = [], [], []
     for offer in beside:
         answer = offer.refused or trial.answer(offer)
         if isinstance(answer, Candidate):
@@ -204,9 +204,9 @@ def resize(
             continue
         refused.append((offer, answer))
         if offer.may_hold and trial.holds(offer):
-            would_hold.append(offer.type)
+            feasible_unpriced.append(offer.type)
     fitting.sort(key=_by_cost)
-    return Resize(today, rate, billed, need, tuple(fitting), tuple(refused), tuple(would_hold))
+    return Resize(today, rate, billed, need, tuple(fitting), tuple(refused), tuple(feasible_unpriced))
 
 
 class _Trial(Struct, frozen=True):

@@ -51,7 +51,7 @@ class TableColumn(Struct, frozen=True):
 
 def _rules(head: AuditSummary) -> list[str]:
     """The rules that found something, the one that matters most first."""
-    return list(dict.fromkeys([*filter(None, (head.top_rule,)), *sorted(head.sums.rules)]))
+    return list(dict.fromkeys([*filter(None, (head.costliest_rule,)), *sorted(head.sums.rules)]))
 
 
 def _fact(name: str) -> Callable[[AuditSummary], str]:

@@ -52,8 +52,8 @@ def show(document: Mapping[str, Any], console: Console) -> None:
         return
     rows = document["candidates"]
     fitting = [row for row in rows if row["fits"]]
-    unpriced = [str(row["type"]) for row in rows if row["would_hold"]]
-    refused = [row for row in rows if not row["fits"] and not row["would_hold"]]
+    unpriced = [str(row["type"]) for row in rows if row["feasible_unpriced"]]
+    refused = [row for row in rows if not row["fits"] and not row["feasible_unpriced"]]
     shown = fitting[:_CHEAPEST]
     console.print()
     if shown:

@@ -163,7 +163,7 @@ def _saves(audit: MessageAudit, top: FindingDocument, decision: AlertDecision) -
     else:
         verb = "would save" if bucket is Bucket.POSSIBLE else "saves"
         text = f"{verb} {_part_of_run(audit, known)}"
-    if month is None or not month.projected or month.of_one_occasion or audit.is_rollup:
+    if month is None or not month.projected or month.is_single_occurrence or audit.is_rollup:
         return text
     rough = str(Figure(month.projected, rough=NEAREST)).removeprefix("about ")
     return f"{text}; {rough} a month"

@@ -243,7 +243,7 @@ def _fixed(document: AuditDocument) -> bool:
 
 def _advice(figure: IdleCapacityDocument) -> str:
     """What to look at, the likeliest cause first."""
-    places = [_LOOK_AT[cause] for cause in figure["look_at"] if cause in _LOOK_AT]
+    places = [_LOOK_AT[cause] for cause in figure["likely_causes"] if cause in _LOOK_AT]
     if not places:
         return "A profile shows why."
     return f"Look at {', then '.join(places)}; a profile shows more."

@@ -65,12 +65,12 @@ def findings_of(document: AuditDocument) -> tuple[list[FindingParts], str | None
     Advice that an earlier run of the family had is only named, in the sentence beside them.
     """
     findings = sorted(document["findings"], key=_order)
-    repeated = [finding for finding in findings if finding["said_of"]]
+    repeated = [finding for finding in findings if finding["reported_for_run"]]
     sentence = None
     if repeated:
         rules = ", ".join(finding["rule"] for finding in repeated)
-        sentence = f"As for {repeated[0]['said_of']}, an earlier run of the family: {rules}"
-    return [parts_of(finding) for finding in findings if not finding["said_of"]], sentence
+        sentence = f"As for {repeated[0]['reported_for_run']}, an earlier run of the family: {rules}"
+    return [parts_of(finding) for finding in findings if not finding["reported_for_run"]], sentence
 
 
 def parts_of(finding: FindingDocument) -> FindingParts:

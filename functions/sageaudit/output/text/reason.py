@@ -70,7 +70,7 @@ def _month(audit: MessageAudit, decision: AlertDecision) -> str:
     if not month.projected:
         return f"{again}wasted an unknown amount in {runs}"
     verbs, last = _verbs(month, figures), f", was {was}" if was else ""
-    if month.of_one_occasion:
+    if month.is_single_occurrence:
         return f"{again}{now}{verbs.once.format(_rough(month.total))} in {runs}{last}"
     amount = _rough(month.projected)
     if month.projected != month.total and verbs.ahead:
@@ -95,7 +95,7 @@ def _month_words(month: Month) -> str:
 def _verbs(month: Month, figures: AlertFigures) -> _Verbs:
     if month.worth is Worth.TRIAL:
         return _MIGHT_SAVE
-    if not figures.usd and figures.perhaps_usd:
+    if not figures.usd and figures.possible_loss_usd:
         return _MAY_LOSE
     return _LOSES if not figures.avoidable_usd and figures.lost_usd else _WASTES
 
@@ -109,7 +109,7 @@ def _news(decision: AlertDecision) -> tuple[str, str, str]:
     last = decision.since_alert
     if not is_more or not last or not last.amount:
         return again, "", ""
-    was = "" if last.of_one_occasion else _rough(last.amount).removeprefix("about ")
+    was = "" if last.is_single_occurrence else _rough(last.amount).removeprefix("about ")
     return again, "now ", was
 
 
@@ -138,14 +138,14 @@ def _summary(figures: AlertFigures) -> str:
     """`$6.00`, `an unknown amount`, `nothing`."""
     if not figures.has_dollars:
         return _UNKNOWN if figures.avoidable_usd is None else "nothing"
-    return _UNKNOWN if figures.usd is None and not figures.perhaps_usd else _dollars(figures)
+    return _UNKNOWN if figures.usd is None and not figures.possible_loss_usd else _dollars(figures)
 
 
 def _dollars(figures: AlertFigures) -> str:
     certain = figures.usd or Decimal(0)
-    if not figures.perhaps_usd:
+    if not figures.possible_loss_usd:
         return usd(certain)
-    perhaps = f"up to {usd(figures.perhaps_usd)}"
+    perhaps = f"up to {usd(figures.possible_loss_usd)}"
     return f"{usd(certain)} and {perhaps} more" if certain else perhaps
 
 

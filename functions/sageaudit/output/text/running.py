@@ -135,7 +135,7 @@ def _at(moment: datetime | None) -> str:
 
 
 def _idle_headline(running: RunningJob, state: WatchState) -> str:
-    again = " again" if state.idle_messages else ""
+    again = " again" if state.idle_message_count else ""
     least = "at least " if running.idle and running.idle.at_least else ""
     minutes = Decimal(running.idle.minutes if running.idle else 0)
     what = "no GPU work" if running.gpus else "nothing"

@@ -86,7 +86,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
             **changes,
         },
         caution="It is an alarm; the findings on what grew have the savings.",
-        said_of=_said_of(case, limit_usd, percent),
+        reported_for_run=_said_of(case, limit_usd, percent),
     )
 
 
@@ -98,7 +98,7 @@ def _said_of(case: api.FamilyCase, limit_usd: Decimal, percent: Decimal) -> str 
     told = [
         (run.total_usd, run.job)
         for run in before
-        if "cost-regression" in run.found_rules and run.total_usd is not None
+        if "cost-regression" in run.rules_with_findings and run.total_usd is not None
     ]
     total_usd = case.bill.total_usd
     if not told or total_usd is None or total_usd >= max(told)[0] * (1 + percent / 100):

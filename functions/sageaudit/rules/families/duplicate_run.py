@@ -53,12 +53,12 @@ def check(case: api.FamilyCase) -> api.Outcome:
         for run in recent
         if run.fingerprint == job.fingerprint
         and run.status == "Completed"
-        and run.left_artifact is not False
+        and run.has_artifact is not False
     ]
     if not same:
         return api.Clear()
-    same_data = [run for run in same if run.data_pinned]
-    if not job.data_pinned or not same_data:
+    same_data = [run for run in same if run.is_data_pinned]
+    if not job.is_data_pinned or not same_data:
         reason = f"{same[0].job} had the same settings; its data may have changed since"
         return api.Unknown("data_may_have_changed", reason)
     first = same_data[0]
@@ -72,7 +72,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
             {"same_runs": len(same_data), "usual_gap_h": round(gap_h, 1)},
             caution="Nothing is counted: the data may change under the same name. If it does not, "
             "a pipeline step with caching skips the run.",
-            said_of=first.job if _cadence_h(ends, least) is not None else None,
+            reported_for_run=first.job if _cadence_h(ends, least) is not None else None,
         )
     cost = "" if first.total_usd is None else f" for ${first.total_usd:,.2f}"
     return api.possible(

@@ -73,7 +73,7 @@ def not_lost(job: api.Job) -> api.NotApplicable | api.Unknown | None:
         return api.NotApplicable("stopped by or with its tuning job")
     if left := kept(job):
         return api.NotApplicable(f"it ended early, but it left {left}")
-    if stopped and job.left_artifact is None:
+    if stopped and job.has_artifact is None:
         reason = "whether the stopped job left anything is not recorded"
         return api.Unknown("artifact_unknown", reason)
     return None

@@ -44,8 +44,8 @@ def _took_its_time(run: api.AuditSummary) -> bool:
     kinds=api.WITH_LIMIT,
     thresholds=(EXPOSED_FROM, REQUEST_FROM, TIMES_THE_RUN, RUNS_FROM),
     not_applicable=(_no_limit, api.free, api.serverless, api.prepaid, api.not_completed),
-    in_chat=False,
-    once_a_family=True,
+    sent_to_channels=False,
+    report_once_per_family=True,
     before_run=api.Severity.LOW,
     reads=(api.RUN_LIMIT, *api.TYPE_READS),
 )

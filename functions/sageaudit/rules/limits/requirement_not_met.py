@@ -103,7 +103,7 @@ def _free(case: api.Case) -> str | None:
     not_applicable=(_nothing_required, _of_a_search, _free),
     before_run=api.Severity.MEDIUM,
     severity=api.Severity.MEDIUM,
-    once_a_family=True,
+    report_once_per_family=True,
     tag_accepts=False,
 )
 def check(case: api.Case) -> api.Outcome:

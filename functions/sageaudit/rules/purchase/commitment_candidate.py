@@ -85,7 +85,7 @@ def check(case: api.AccountCase) -> api.Outcome:
         if _steady_usd(case, filter(_counts, unjudged)) < asked_usd:
             return api.Clear()
         return api.Unknown("runs_not_judged", "without metrics, what runs would cost is not known")
-    firm_usd = _steady_usd(case, (run for run in runs if _SPOT_ADVICE not in run.found_rules))
+    firm_usd = _steady_usd(case, (run for run in runs if _SPOT_ADVICE not in run.rules_with_findings))
     unknown_cost = [run for run in case.runs if _on_demand(run) and _remaining_usd(run) is None]
     spot_first = (
         f"Without the runs that managed spot may suit, ${firm_usd:,.2f} an hour are steady: "

@@ -73,7 +73,7 @@ def _waited_out(job: api.Job) -> api.Found:
     """MaxWait ended it: what it had is kept, or was lost."""
     billed_s = job.billable_s
     billed = "an unknown time was" if billed_s is None else f"{api.duration(billed_s)} was"
-    kept = job.left_artifact or job.checkpointed
+    kept = job.has_artifact or job.checkpointed
     first = bool(job.interruptions) and lacks_checkpoints(job)
     why = "what it left can be used" if kept else "limit-hit counts a run that left nothing"
     return api.advice(

@@ -81,7 +81,7 @@ def _has_deadline(case: api.FamilyCase) -> str | None:
 
 def _interrupted_much(case: api.FamilyCase) -> str | None:
     left = any(
-        "spot-interrupted-much" in run.found_rules and _on_spot(case, run) for run in case.runs
+        "spot-interrupted-much" in run.rules_with_findings and _on_spot(case, run) for run in case.runs
     )
     return "a spot run of its family on this type was interrupted too much" if left else None
 
@@ -98,7 +98,7 @@ def _on_spot(case: api.FamilyCase, run: api.AuditSummary) -> bool:
     kinds={api.JobKind.TRAINING},
     thresholds=(FROM, FROM_USD, SAFE_BELOW, RUNS_FROM),
     not_applicable=(_refused, _has_deadline, api.not_completed, _interrupted_much),
-    once_a_family=True,
+    report_once_per_family=True,
     asked_later=True,
     before_run=api.Severity.LOW,
     reads=("EnableManagedSpotTraining", "CheckpointConfig.S3Uri", *api.TYPE_READS),
@@ -133,7 +133,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
         change=api.SetPurchase(known.counted) if known else None,
         best=api.SetPurchase(known.best) if known and known.best != known.counted else None,
         caution=_caution(case, known, safe=safe, proven=proven),
-        said_of=_said_of(case, own) if proven else None,
+        reported_for_run=_said_of(case, own) if proven else None,
     )
 
 
@@ -201,7 +201,7 @@ def _published(case: api.FamilyCase) -> _BilledShare | None:
 def _said_of(case: api.FamilyCase, own: tuple[api.AuditSummary, ...]) -> str | None:
     """The newest run that was told the same: by as many own runs as are needed."""
     since = own[-max(int(case.limit(RUNS_FROM)), 1)].ended_at
-    told = (run for run in case.runs if "spot-not-used" in run.found_rules)
+    told = (run for run in case.runs if "spot-not-used" in run.rules_with_findings)
     return next((run.job for run in told if run.ended_at > since), None)
 
 

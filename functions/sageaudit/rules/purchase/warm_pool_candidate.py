@@ -87,7 +87,7 @@ def _spot(case: api.FamilyCase) -> str | None:
         api.never_started,
     ),
     min_earlier=3,
-    once_a_family=True,
+    report_once_per_family=True,
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """Minutes that a pool would have spared, against what it would have cost."""

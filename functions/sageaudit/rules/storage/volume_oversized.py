@@ -90,7 +90,7 @@ def _small(case: api.JobCase) -> str | None:
         *(api.free, api.serverless, api.prepaid, api.has_local_storage, _small),
         _not_recorded,
     ),
-    once_a_family=True,
+    report_once_per_family=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the fullest host: every host has a volume of the same size."""

@@ -82,7 +82,7 @@ def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
         return BestType(None, None, _why_none(run, legacy=legacy), run)
     types = case.market.types
     needs = () if run.need.gpu_idle and run.today.gpus else case.needs
-    suits = for_family(run, known, needs, types, case.advised_type)
+    suits = for_family(run, known, needs, types, case.recommended_type)
     first, second = suits[0], next(iter(suits[1:]), None)
     unheld = len(needs) - len(times_there(first.type, needs, types))
     if unheld and case.follows:

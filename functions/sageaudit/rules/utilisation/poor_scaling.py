@@ -35,7 +35,7 @@ from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api
 
 DEARER_FROM = api.Threshold(
-    "dearer_from_percent", 10, "percent above the smaller count's median", "no noise"
+    "min_excess_percent", 10, "percent above the smaller count's median", "no noise"
 )
 RUNS_FROM = api.Threshold("runs_from", 2, "runs of each count", "one is an accident")
 GPU_BELOW = api.Threshold("gpu_below", 25, "percent of all GPUs", "amber", "Jobstats config.py")
@@ -66,14 +66,14 @@ def check(case: api.FamilyCase) -> api.Outcome:
     now = case.job.groups[0].count
     # low use on fewer instances than a run that got this advice has another cause
     followed = any(
-        "poor-scaling" in run.found_rules and (run.instance_count or 0) > now for run in case.runs
+        "poor-scaling" in run.rules_with_findings and (run.instance_count or 0) > now for run in case.runs
     )
     return api.Clear() if followed else _by_use(case)
 
 
 def _by_family(case: api.FamilyCase) -> api.Found | None:
     job, cheaper = case.job, _cheaper_count(case, case.limit(RUNS_FROM))
-    if cheaper is None or cheaper.dearer_percent < Decimal(str(case.limit(DEARER_FROM))):
+    if cheaper is None or cheaper.excess_percent < Decimal(str(case.limit(DEARER_FROM))):
         return None
     now, fewer, took_s = cheaper.today, cheaper.fewer, job.elapsed_s or Decimal(1)
     slowest, usual = fewer.slowest_s / took_s, fewer.seconds / took_s
@@ -90,7 +90,7 @@ def _by_family(case: api.FamilyCase) -> api.Found | None:
         {
             "median_usd": round(now.usd, 6),
             "median_usd_on_fewer": round(fewer.usd, 6),
-            "dearer_percent": round(cheaper.dearer_percent, 1),
+            "excess_percent": round(cheaper.excess_percent, 1),
             "runs": now.runs,
             "runs_on_fewer": fewer.runs,
             "instances": now.count,
@@ -213,7 +213,7 @@ class CheaperCount(Struct, frozen=True):
     same_data: bool
 
     @property
-    def dearer_percent(self) -> Decimal:
+    def excess_percent(self) -> Decimal:
         """How much more the median run costs today."""
         return 100 * (self.today.usd / self.fewer.usd - 1)
 
@@ -231,7 +231,7 @@ def _cheaper_count(case: api.FamilyCase, least_runs: float) -> CheaperCount | No
     fewer = next((runs for runs in counts if runs.count < count), None)
     if today is None or fewer is None:
         return None
-    same_data = all([job.data_pinned is True, *(run.data_pinned is True for run in like)])
+    same_data = all([job.is_data_pinned is True, *(run.is_data_pinned is True for run in like)])
     return CheaperCount(today, fewer, same_data)
 
 

@@ -95,7 +95,7 @@ def audit_job(
         pooled_usd=_pooled_usd(pool, earlier),
         tags=policy.shown(job.tags),
         smallest_types=case.smallest_types,
-        dearer_steps=case.dearer_steps,
+        costlier_steps=case.costlier_steps,
     )
 
 
@@ -112,10 +112,10 @@ def _told_once(savings: Savings, ruleset: Ruleset, earlier: Sequence[AuditSummar
 
     Counted dollars are told of each run, unless the rule itself names such a run.
     """
-    once = {rule.name.name for rule in ruleset.rules if rule.once_a_family}
+    once = {rule.name.name for rule in ruleset.rules if rule.report_once_per_family}
     findings = tuple(
-        replace(finding, said_of=said_of)
-        if (said_of := _once_said_of(finding, once, earlier)) is not None
+        replace(finding, reported_for_run=reported_for_run)
+        if (reported_for_run := _once_said_of(finding, once, earlier)) is not None
         else finding
         for finding in savings.findings
     )
@@ -126,13 +126,13 @@ def _once_said_of(
     finding: Finding, once: Collection[str], earlier: Sequence[AuditSummary]
 ) -> str | None:
     if finding.rule.name not in once or finding.found.bucket.counted:
-        return finding.found.said_of
+        return finding.found.reported_for_run
     return _said_of(finding.rule.name, earlier)
 
 
 def _said_of(rule: str, earlier: Sequence[AuditSummary]) -> str | None:
     """The oldest of them, whose audit has the text; `earlier` has the newest first."""
-    return next((run.job for run in reversed(earlier) if rule in run.found_rules), None)
+    return next((run.job for run in reversed(earlier) if rule in run.rules_with_findings), None)
 
 
 def _sees_gpus(rule: Rule, usage: Measurements) -> bool:
@@ -162,12 +162,12 @@ def run_summary(audit: Audit) -> AuditSummary:
     failed = None if job.status == "Completed" else reason_class(job)
     moves = (one.found.change for one in findings if one.stands)
     advised = next((move.instance_type for move in moves if isinstance(move, SetType)), None)
-    known = summary_of_run(job, reason=failed, found_rules=compared, usage=audit.usage)
+    known = summary_of_run(job, reason=failed, rules_with_findings=compared, usage=audit.usage)
     return replace(
         known,
-        advised_type=advised,
+        recommended_type=advised,
         smallest_types=audit.smallest_types,
-        dearer_steps=audit.dearer_steps or None,
+        costlier_steps=audit.costlier_steps or None,
     )
 
 

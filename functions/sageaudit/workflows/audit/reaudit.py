@@ -134,7 +134,7 @@ def _same_findings(one: list[FindingDocument], other: list[FindingDocument]) -> 
 
 
 def _identity(finding: FindingDocument) -> tuple[str, ...]:
-    keys = ("id", "bucket", "severity", "confidence", "exempt", "said_of")
+    keys = ("id", "bucket", "severity", "confidence", "exempt", "reported_for_run")
     return tuple(str(finding.get(key)) for key in keys)
 
 

@@ -54,7 +54,7 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
     saving_range_usd: list[Decimal] | None = None
     saving_basis: str | None = None
     refused: bool = False
-    said_of: str | None = None
+    reported_for_run: str | None = None
     not_counted: str | None = None
 
     @property
@@ -194,7 +194,7 @@ def _findings(one: Checked, lines: Lines) -> Iterator[CheckFinding]:
             fix=_parameters(fix, request),
             saving_usd=rounded(item.usd),
             saving_basis=Basis.EARLIER.value if item.usd is not None else None,
-            said_of=item.run,
+            reported_for_run=item.run,
         )
 
 
@@ -251,7 +251,7 @@ def _of_rule(finding: Finding, one: Checked, lines: Lines) -> CheckFinding:
         saving_range_usd=ends and [rounded(end) or Decimal(0) for end in ends],
         saving_basis=_basis(finding, one),
         refused=refused(finding),
-        said_of=finding.said_of,
+        reported_for_run=finding.reported_for_run,
         not_counted=_not_counted(finding),
     )
 

@@ -241,7 +241,7 @@ def _as_before(finding: Finding, item: Ignored | None) -> Finding:
     if item is None:
         return finding
     known = finding.alone_usd if finding.found.change is not None else item.usd
-    return replace(finding, said_of=item.run, alone_usd=known)
+    return replace(finding, reported_for_run=item.run, alone_usd=known)
 
 
 def refused(finding: Finding) -> bool:

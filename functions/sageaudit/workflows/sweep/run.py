@@ -145,7 +145,7 @@ class _ListSweep:
         under_way = begun(state, now)
         try:
             for page in deps.pages.pages(
-                of, created_after=state.listed_from, created_before=under_way.created_before
+                of, created_after=state.next_created_after, created_before=under_way.created_before
             ):
                 under_way = self._page(page, state, under_way)
                 if deps.out_of_time():
@@ -166,8 +166,8 @@ class _ListSweep:
             if row.ref.arn not in under_way.edge and self._must_be_listed_again(
                 row, state, under_way
             ):
-                open_from = min(under_way.open_from or row.created_at, row.created_at)
-                under_way = replace(under_way, open_from=open_from)
+                oldest_open_created_at = min(under_way.oldest_open_created_at or row.created_at, row.created_at)
+                under_way = replace(under_way, oldest_open_created_at=oldest_open_created_at)
         return under_way.after(page)
 
     def _must_be_listed_again(self, row: Listed, state: ListState, under_way: UnderWay) -> bool:

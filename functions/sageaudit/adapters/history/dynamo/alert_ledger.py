@@ -222,7 +222,7 @@ def _watch_item(state: WatchState, now: datetime) -> Item:
         TTL_ATTRIBUTE: keys.kept_until(now),
         "revision": state.revision,
         "gpus": state.gpus,
-        "idle_messages": state.idle_messages,
+        "idle_message_count": state.idle_message_count,
         "sent": sorted(state.sent),
         "channels": list(state.channels),
         "messages": state.messages,
@@ -242,7 +242,7 @@ def _read_watched(key: JobKey, item: Item) -> WatchState:
         gpus=int(item["gpus"]),
         idle_since=since,
         idle_until=until,
-        idle_messages=int(item["idle_messages"]),
+        idle_message_count=int(item["idle_message_count"]),
         sent=frozenset(map(RunningKind, item["sent"])),
         channels=tuple(item["channels"]),
         messages=int(item["messages"]),
@@ -263,9 +263,9 @@ def _alert_item(alert: Alert) -> Item:
         "channels": list(alert.channels),
         "advices": list(alert.advices),
         "amount": alert.amount,
-        "of_one_occasion": alert.of_one_occasion,
+        "is_single_occurrence": alert.is_single_occurrence,
         "severity": figures.severity.value,
-        "perhaps_usd": figures.perhaps_usd,
+        "possible_loss_usd": figures.possible_loss_usd,
         "accepted_usd": figures.accepted_usd,
         **{name: value for name, value in known.items() if value is not None},
     }
@@ -277,7 +277,7 @@ def _read_alert(item: Item) -> Alert:
         Severity(item["severity"]),
         known.get("avoidable_usd"),
         known.get("lost_usd"),
-        Decimal(item["perhaps_usd"]),
+        Decimal(item["possible_loss_usd"]),
         Decimal(item["accepted_usd"]),
     )
     return Alert(
@@ -291,5 +291,5 @@ def _read_alert(item: Item) -> Alert:
         Worth(item["worth"]) if "worth" in item else None,
         tuple(item["advices"]),
         Decimal(item["amount"]),
-        item["of_one_occasion"],
+        item["is_single_occurrence"],
     )

@@ -147,7 +147,7 @@ class DynamoSendLedger:
     def circuit(self, channel: str) -> Circuit:
         """How this channel answered last; as new where nothing is stored, or nothing readable."""
         item = self._table.get(keys.channel_pk(channel), _CIRCUIT_SK) or {}
-        return Circuit(_number(item, "failures"), _number(item, "closed_until"))
+        return Circuit(_number(item, "failures"), _number(item, "open_until"))
 
     def change_circuit(self, channel: str, before: Circuit, after: Circuit, now: datetime) -> bool:
         """Stores `after`; False where another delivery has changed it since it was `before`."""
@@ -155,13 +155,13 @@ class DynamoSendLedger:
             PARTITION_KEY: keys.channel_pk(channel),
             SORT_KEY: _CIRCUIT_SK,
             "failures": after.failures,
-            "closed_until": after.closed_until,
+            "open_until": after.open_until,
             TTL_ATTRIBUTE: keys.kept_until(now),
         }
-        condition = "failures = :failures AND closed_until = :closed_until"
+        condition = "failures = :failures AND open_until = :open_until"
         if before == Circuit():
             condition = f"{_ABSENT} OR ({condition})"
-        values = {":failures": before.failures, ":closed_until": before.closed_until}
+        values = {":failures": before.failures, ":open_until": before.open_until}
         try:
             self._table.put(item, condition=condition, values=values, names={})
         except ConditionFailed:

@@ -140,11 +140,11 @@ class DynamoSweepNotes:
         moments = {
             "began_at": state.began_at,
             "watermark": state.watermark,
-            "listed_from": state.listed_from,
+            "next_created_after": state.next_created_after,
             "tried_at": state.tried_at,
             "started_at": under_way and under_way.started_at,
             "created_before": under_way and under_way.created_before,
-            "open_from": under_way and under_way.open_from,
+            "oldest_open_created_at": under_way and under_way.oldest_open_created_at,
         }
         known: Item = {name: moment_text(moment) for name, moment in moments.items() if moment}
         if under_way is not None:
@@ -194,13 +194,13 @@ def _read(item: Mapping[str, Any]) -> ListState:
         under_way = UnderWay(
             read_moment(item["started_at"]),
             read_moment(item["created_before"]),
-            read_moment(item["open_from"]) if "open_from" in item else None,
+            read_moment(item["oldest_open_created_at"]) if "oldest_open_created_at" in item else None,
             frozenset(map(str, item["edge"])),
         )
     return ListState(
         read_moment(item["began_at"]),
         read_moment(item["watermark"]),
-        read_moment(item["listed_from"]),
+        read_moment(item["next_created_after"]),
         under_way,
         read_moment(item["tried_at"]) if "tried_at" in item else None,
     )

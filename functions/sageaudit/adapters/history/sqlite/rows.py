@@ -40,8 +40,8 @@ _USD = "_usd"
 _MICRO_USD = "_micro_usd"
 _DIGITS = 6
 _REPEATED = frozenset(
-    {"kind", "status", "account", "region", "family", "top_rule", "ruleset", "policy"}
-    | {"instance_type", "reason", "advised_type", "fingerprint"}
+    {"kind", "status", "account", "region", "family", "costliest_rule", "ruleset", "policy"}
+    | {"instance_type", "reason", "recommended_type", "fingerprint"}
 )
 """Texts that many runs share: a list that is kept has each of them once."""
 _KEPT_OBJECTS = 1_024

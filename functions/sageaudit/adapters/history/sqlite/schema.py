@@ -107,7 +107,7 @@ CREATE VIEW jobs AS SELECT
     instance_s / 3600.0 AS instance_hours,
     gpu_s / 3600.0 AS gpu_hours, idle_gpu_s / 3600.0 AS idle_gpu_hours,
     reason,
-    top_rule, severity, judged, estimated IS NOT NULL AS estimated, unauditable,
+    costliest_rule, severity, judged, estimated IS NOT NULL AS estimated, unauditable,
     version, settled, {_ARN} AS arn, run_key
 FROM runs WHERE NOT rollup""",
     f"""
